@@ -1,4 +1,4 @@
-"""Answers and valuations by one evaluator; `choose` selects it."""
+"""Answers and valuations by the evaluator that `choose` selects."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ T = TypeVar("T")
 def answers_of(
     pattern: AnyPattern, stream: Stream, way: str | Evaluator = AUTO, *, any_order: bool = False
 ) -> Iterator[ComplexEvent]:
-    """Yield the answers by one evaluator, by end, as they are found; in any order, by the fastest.
+    """Yield the answers of one evaluator by end, as they are found; the fastest ignores the order.
 
     `way` is the name of the evaluator, or a result of `choose`. If the evaluator does not support
     the pattern, raise `Unsupported` with the names of those that do.
@@ -77,7 +77,7 @@ def answers_of(
 
 
 def valuations_of(pattern: AnyPattern, stream: Stream, name: str = AUTO) -> Iterator[Valuation]:
-    """Yield the valuations by one evaluator, by end, as they are found.
+    """Yield the valuations of one evaluator by end, as they are found.
 
     If the evaluator has no labels, raise `Unsupported` with the names of those that do.
     """
@@ -98,10 +98,10 @@ def valuations_of(pattern: AnyPattern, stream: Stream, name: str = AUTO) -> Iter
 
 
 _LABELLING = ("reference", "automaton", "compiled", "registers")
-"""Names of the evaluators that give labels."""
+"""Names of the evaluators that return labels."""
 
 _FAST = ("tecs", "compiled")
-"""The evaluators whose errors of limits name no other evaluator."""
+"""Evaluators whose errors about limits suggest no other evaluator."""
 
 
 def _each(

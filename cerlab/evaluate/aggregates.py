@@ -41,11 +41,11 @@ if TYPE_CHECKING:
 
 
 KEY = "key"
-"""The name in `group_by` of all attributes of PARTITION BY."""
+"""The name in `group_by` that stands for all attributes of PARTITION BY."""
 
 
 PLACES = ("end", "start")
-"""The names in `group_by` that every query supports."""
+"""Names in `group_by` that every query supports."""
 
 
 class Aggregates(TypedDict, total=False):
@@ -62,30 +62,30 @@ class Aggregates(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A measure ``sum(x.attr)``, or avg, min or max."""
+    """One aggregate of an attribute, such as ``sum(x.attr)``."""
 
     function: str
     column: NamedColumn
 
     @property
     def name(self) -> str:
-        """The name of its column."""
+        """The name of the measure's column in the result."""
         return f"{self.function}({self.column.name})"
 
     @property
     def place(self) -> tuple[str, str]:
-        """The label and the attribute."""
+        """The label and the attribute that the measure aggregates."""
         return self.column.label, str(self.column.attribute)
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The measures for each group of the answers of a query, as plain values."""
+    """The requested measures and groups of a query, as plain values."""
 
     count: bool
     measures: tuple[Measure, ...]
     groups: tuple[str, ...]
-    """The keys of the groups: ends, starts, attributes of `key`, names of `labelled`."""
+    """The keys of the groups: ends, starts, attributes of the key, attributes of labels."""
     key: tuple[str, ...]
     """The attributes of PARTITION BY among the groups."""
     labelled: tuple[NamedColumn, ...]
@@ -94,17 +94,17 @@ class Request:
 
     @property
     def summands(self) -> tuple[tuple[str, str], ...]:
-        """The labels and attributes that are summed."""
+        """The labels and attributes of which sums are requested."""
         return tuple(dict.fromkeys(m.place for m in self.measures if m.function in ("sum", "avg")))
 
     @property
     def extremes(self) -> tuple[Measure, ...]:
-        """The measures that are a least or a greatest value, each once."""
+        """The requested minima and maxima, each once."""
         return tuple(dict.fromkeys(m for m in self.measures if m.function in ("min", "max")))
 
     @property
     def columns(self) -> tuple[NamedColumn, ...]:
-        """The attributes of labels that are read."""
+        """The attributes of labels that the request reads."""
         return (*(measure.column for measure in self.measures), *self.labelled)
 
 
@@ -120,7 +120,7 @@ def request_of(
     sliding: str | None = None,
     **others: object,
 ) -> Request:
-    """Return the request of some arguments; without any, that of the query's SELECT and GROUP BY.
+    """Return the request of these arguments; without arguments, that of SELECT and GROUP BY.
 
     Raise `Unsupported` under LIMIT and THROTTLE, `UsageError` for a text other than ``x.attr``, for
     labels that no answer has, for unknown groups, and for any of `others`.
@@ -209,7 +209,7 @@ def check_running(pattern: Pattern) -> None:
 
 
 def _window(text: str | None, names: Collection[str]) -> Window | None:
-    """Return the window of ``sliding=``, written as after WITHIN, or raise `UsageError`."""
+    """Return the window of ``sliding=``, written as after WITHIN; raise `UsageError` for others."""
     if text is None:
         return None
     try:
@@ -227,7 +227,7 @@ def _window(text: str | None, names: Collection[str]) -> Window | None:
 
 
 def _label_columns(pattern: Pattern, names: Iterable[str]) -> Iterator[NamedColumn]:
-    """Yield the attributes of labels that rows are grouped by; raise `UsageError` for others."""
+    """Yield the attributes of labels by which rows are grouped; raise `UsageError` for others."""
     several = repeatable_labels(pattern)
     for name in names:
         column = read_column(name)
@@ -242,7 +242,7 @@ def _label_columns(pattern: Pattern, names: Iterable[str]) -> Iterator[NamedColu
 
 
 def numbers_in(stream: Stream, attribute: str) -> Numbers:
-    """Return the numbers of an attribute, all of them exact; raise as `measures.numbers`.
+    """Return the values of an attribute as exact numbers; raise as `measures.numbers`.
 
     A column of integers of which one exceeds 64 bits has no Arrow type that holds all of them.
     """
@@ -257,7 +257,7 @@ def numbers_in(stream: Stream, attribute: str) -> Numbers:
 
 
 EXPONENT = 1074
-"""The exponent such that all doubles are multiples of ``2**-EXPONENT``."""
+"""The exponent for which all doubles are multiples of ``2**-EXPONENT``."""
 
 
 class Totals(Protocol):
@@ -284,7 +284,7 @@ class Totals(Protocol):
 
 
 class GroupTotals:
-    """The totals of the groups of a request on a stream, and the values of the groups.
+    """The totals of the groups of a request on a stream, and the values that define the groups.
 
     Answers that end before event number `own` do not count. `positions` are those of the events, if
     they differ from their numbers. Without a `machine` the rows are `listed`.
@@ -345,7 +345,7 @@ class GroupTotals:
         return numbers_in(self._stream, attribute)
 
     def _inputs(self) -> AggregateInputs:
-        """Return the integers that runs carry."""
+        """Return the integers that runs of the automaton add up."""
         from cerlab.engine.measures import AggregateInputs
 
         request = self._request
@@ -380,7 +380,7 @@ class GroupTotals:
         return runs
 
     def group(self, name: str) -> Any:
-        """Return the values of one of the groups."""
+        """Return the values that define one group."""
         import pyarrow as pa
 
         if name in PLACES:
@@ -404,7 +404,7 @@ class GroupTotals:
         return self._stream.columns.as_read(attribute, values, decode=False)
 
     def sums(self, place: tuple[str, str]) -> tuple[list[tuple[int, int]], Numbers]:
-        """Return sums and numbers of summands, by group, and the meaning of the integers."""
+        """Return sums and counts by group, and what the summed integers mean."""
         of = self._numbers[place]
         before = self._request.summands[: self._request.summands.index(place)]
         at = sum(len(self._numbers[each].parts) + 1 for each in before)
@@ -412,7 +412,7 @@ class GroupTotals:
         return list(zip(of.joined(parts), counts.tolist(), strict=True)), of
 
     def extreme(self, measure: Measure) -> Any:
-        """Return the column of a least or a greatest value."""
+        """Return the column of a minimum or a maximum."""
         at, ranks = self._request.extremes.index(measure), self._rank(measure.place[1])
         numbers = ranks.back(measure.function, self.totals.least[at])
         return self._values(measure.place[1], ranks.examples(numbers))
@@ -442,7 +442,7 @@ def _measure_column(measure: Measure, totals: Totals) -> Any:
 def sum_column(
     measure: Measure, pairs: Iterable[tuple[int, int]], exponent: int, *, whole: bool
 ) -> Any:
-    """Return the column of a sum or an average; `pairs` are sums and numbers of summands.
+    """Return the column of a sum or an average; `pairs` are sums and counts.
 
     The sums are multiplied by ``2**exponent``; `whole` sums are of integers, and have exponent 0.
     """
@@ -454,7 +454,7 @@ def sum_column(
 
 
 def duration_column(measure: Measure, pairs: Iterable[tuple[int, int]]) -> Any:
-    """Return the column of a sum or an average of durations; `pairs` are nanoseconds and counts.
+    """Return the column of a sum or average of durations; `pairs` are nanoseconds and counts.
 
     An average is rounded half to even at a nanosecond. Raise `ResourceLimit` for a sum beyond 64
     bits.
@@ -498,7 +498,7 @@ def integer_column(values: Sequence[int | None], name: str) -> Any:
 
 
 def too_large(name: str) -> ResourceLimit:
-    """Return the error for a total that fits no column."""
+    """Return the error for a total that is too large for every column type."""
     return ResourceLimit(
         "CER0619",
         f"'{name}' is too large for a column of numbers",

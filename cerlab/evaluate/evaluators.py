@@ -1,4 +1,4 @@
-"""The ways to evaluate a pattern: reference, runs, tECS, lists and registers in Python; compiled.
+"""The classes of evaluators: reference, runs, tECS, lists and registers in Python, and the engine.
 
 ``"registers"`` follows the runs of a transducer (SRT Alg. 1); ``"compiled"`` is the engine of
 kernels.
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 
 class Reference(Evaluator):
-    """The evaluator that applies the semantics literally: to every pattern, on small streams."""
+    """The evaluator that applies the semantics literally: for every pattern, on small streams."""
 
     name = "reference"
 
@@ -64,7 +64,7 @@ class Reference(Evaluator):
                 assert_never(self.pattern)
 
     def valuations(self, stream: Stream) -> Iterator[Valuation]:
-        """Return the valuations; under ``"fo"`` a variable has only the positions of its atoms."""
+        """Return the valuations; in FO-CEL, a variable has only the positions of its atoms."""
         if isinstance(self.pattern, SremoPattern):
             raise Unsupported(
                 "CER0482",
@@ -82,12 +82,12 @@ def _meaning(pattern: Pattern) -> Meaning:
 
 
 class Automaton(StepByStep):
-    """The evaluator by the runs of the CEA for answers, of the VCEA for valuations."""
+    """The evaluator by runs: of the CEA for answers, of the VCEA for valuations."""
 
     name = "automaton"
 
     def __init__(self, pattern: AnyPattern) -> None:
-        """Raise `Unsupported` without an automaton."""
+        """Prepare the evaluator; raise `Unsupported` for a pattern without an automaton."""
         self.pattern = query(pattern, self.name)
         plan, contexts = self.pattern.in_context
         self.recognition = plan, in_contexts(lambda: CeaRuns(plan.cea, plan.strategy), contexts)
@@ -97,7 +97,7 @@ class Automaton(StepByStep):
         return driver.run(*self._labelled(), stream, stream.time)
 
     def labelled_run(self, time: TimeAxis | None) -> Run[Valuation]:
-        """Return the run of valuations on events that arrive, each given at its last event."""
+        """Return a run on arriving events that yields each valuation at its last event."""
         return Steps(*self._labelled(), time)
 
     def _labelled(self) -> tuple[Plan, Callable[[], Recogniser[Valuation]]]:
@@ -107,7 +107,7 @@ class Automaton(StepByStep):
 
 
 class Tecs(StepByStep):
-    """The evaluator with one tECS for each partition: Algorithm 1 on the determinised automaton.
+    """The evaluator by the tECS: Algorithm 1 on the determinised automaton, for each partition.
 
     Under a strategy, the automaton is that of the strategy.
     """
@@ -115,7 +115,7 @@ class Tecs(StepByStep):
     name = "tecs"
 
     def __init__(self, pattern: AnyPattern) -> None:
-        """Raise `Unsupported` without an automaton."""
+        """Prepare the evaluator; raise `Unsupported` for a pattern without an automaton."""
         self.pattern = query(pattern, self.name)
         plan, contexts = self.pattern.in_context
         machine = machine_of(plan) if contexts else self.pattern.machine
@@ -124,19 +124,19 @@ class Tecs(StepByStep):
         self.recognition = plan, in_contexts(recogniser, contexts)
 
     def by_number(self, stream: Stream, *, threads: int = 1) -> Access:
-        """Return random access by counts at the nodes of the tECS."""
+        """Return access to answers by number, using counts at the nodes of the tECS."""
         if self.pattern.is_in_context:
             return super().by_number(stream, threads=threads)
         return TecsAccess(self.pattern.plan, self.pattern.machine, stream)
 
 
 class Lists(StepByStep):
-    """The evaluators of Foundations: a formula of its operators and a strategy, without clauses."""
+    """The evaluators of the paper FOUND, for its formulas and strategies without other clauses."""
 
     name = "lists"
 
     def __init__(self, pattern: AnyPattern) -> None:
-        """Raise `Unsupported` for a formula outside Foundations, or with clauses."""
+        """Prepare the evaluator; raise `Unsupported` for formulas outside FOUND, or clauses."""
         self.pattern = query(pattern, self.name)
         cea, strategy = self.pattern.anchored
         self.recognition = self.pattern.plan, lambda: lists_recogniser(cea, strategy)
@@ -149,10 +149,10 @@ def _stages(pattern: AnyPattern, *, on_registers: bool) -> WaitStages:
 
 
 class WaitsByStep(LabelsOfAnswers):
-    """The stages of a query that waits, event by event; as ``"registers"`` all on transducers."""
+    """The evaluator of queries with WAIT, event by event; ``"registers"`` uses transducers only."""
 
     def __init__(self, pattern: AnyPattern, name: str) -> None:
-        """Raise `Unsupported` as ``"tecs"`` if the stages compare labels."""
+        """Prepare the evaluator; as ``"tecs"``, raise `Unsupported` for comparisons of labels."""
         self.pattern, self.name = pattern, name
         self._stages = _stages(pattern, on_registers=name == "registers")
         if name == "tecs" and self._stages.plan.compares:
@@ -164,13 +164,13 @@ class WaitsByStep(LabelsOfAnswers):
             )
 
     def answers(self, stream: Stream) -> Iterator[ComplexEvent]:
-        """Return the answers on a stream, event by event."""
+        """Return the answers on a stream, read event by event."""
         plan = self._stages.plan
         time = axis_of_windows(plan.windows, stream)
         return iter(waited_answers(plan, self._stages.machines, stream, time))
 
     def run(self, time: TimeAxis | None) -> OpenWaits:
-        """Return the run on events that arrive; it gives each answer when it is known."""
+        """Return a run on arriving events that yields each answer as soon as it is known."""
         return OpenWaits(self.pattern, self._stages, time, None)
 
     def count(self, stream: Stream) -> int:
@@ -187,12 +187,12 @@ class WaitsByStep(LabelsOfAnswers):
 
 
 class RegisterRuns(LabelsOfAnswers):
-    """The evaluator by the runs of a transducer, one by one."""
+    """The evaluator by the runs of a transducer, in Python."""
 
     name = "registers"
 
     def __init__(self, pattern: AnyPattern) -> None:
-        """Raise `Unsupported` without a transducer, `ResourceLimit` for one too large."""
+        """Prepare the evaluator; raise `Unsupported` or `ResourceLimit` for the transducer."""
         self.pattern, self.plan = pattern, pattern.registers
 
     def answers(self, stream: Stream) -> Iterator[ComplexEvent]:
@@ -209,7 +209,7 @@ class RegisterRuns(LabelsOfAnswers):
         return self.answers(stream)
 
     def run(self, time: TimeAxis | None) -> Run[ComplexEvent]:
-        """Return the run on events that arrive, one by one."""
+        """Return a run on arriving events, which are read one by one."""
         plan = self.plan
         if isinstance(plan, RegisterPlan):
             return StepsOfSremo(plan)
@@ -224,7 +224,7 @@ class Compiled(LabelsOfAnswers, Protocol):
     plan: Plan | CorrelatedPlan | RegisterPlan | WaitPlan
 
     def run(self, time: TimeAxis | None, state: bytes | None = None) -> OpenRun:
-        """Return the run on events that arrive; with a `state` it continues from there.
+        """Return a run on arriving events, which continues from a `state` if there is one.
 
         Raise `Unsupported` for patterns that the engine does not support, `UsageError` for a window
         in time without `time`, `BadData` for other bytes.
@@ -238,7 +238,7 @@ class Compiled(LabelsOfAnswers, Protocol):
 
     @property
     def takes_batches(self) -> bool:
-        """True if `run` reads events batch by batch."""
+        """True if a run reads events batch by batch."""
         return True
 
     def explain(self, stream: Stream | None = None) -> Explanation:
@@ -246,10 +246,10 @@ class Compiled(LabelsOfAnswers, Protocol):
 
 
 class CompiledTecs(Compiled):
-    """The compiled engine with the tECS of an automaton in kernels."""
+    """The compiled engine for a query with an automaton: the tECS in kernels."""
 
     def __init__(self, pattern: AnyPattern) -> None:
-        """Raise `Unsupported` without an automaton."""
+        """Prepare the evaluator; raise `Unsupported` for a pattern without an automaton."""
         self.pattern = query(pattern, self.name)
         self.plan: Plan = self.pattern.plan
 
@@ -261,7 +261,7 @@ class CompiledTecs(Compiled):
         return BatchedAnswers(compiled_answers(*self._on(stream)))
 
     def answers_at(self, stream: Stream, lists: ListsAt) -> Iterator[ComplexEvent]:
-        """Return the answers; within a window, without the ends that `lists` skips."""
+        """Return the answers; with WITHIN, answers at ends that `lists` rejects are omitted."""
         from cerlab.engine.answers import BatchedAnswers
         from cerlab.engine.whole_stream import compiled_answers  # Numba loads here
 
@@ -272,23 +272,23 @@ class CompiledTecs(Compiled):
         return self.plan, self.pattern.learned, stream, time
 
     def by_number(self, stream: Stream, *, threads: int = 1) -> BatchAccess:
-        """Return access by whole batches of the engine."""
+        """Return access to answers by number, through whole batches of the engine."""
         return BatchAccess(self.plan, self.pattern.learned, stream, threads=threads)
 
     def run(self, time: TimeAxis | None, state: bytes | None = None) -> OpenRun:
-        """Return the run on events that arrive, by the general tECS."""
+        """Return a run on arriving events, by the tECS of the engine."""
         from cerlab.engine.tecs_run import GeneralEvaluation  # Numba loads here
 
         return GeneralEvaluation(self.plan, self.pattern.learned, time, state=state)
 
     def run_of_file(self, time: TimeAxis | None) -> Run[ComplexEvent]:
-        """Return the run on a file: in two phases, if the plan allows it."""
+        """Return a run on a file, in two phases if the plan allows it."""
         from cerlab.engine.whole_stream import stream_evaluation  # Numba loads here
 
         return stream_evaluation(self.plan, self.pattern.learned, time)
 
     def explain(self, stream: Stream | None = None) -> Explanation:
-        """Describe the machine over the events that it has seen, and those of a stream."""
+        """Describe the machine on the events seen so far, and on those of a stream."""
         from cerlab.engine.whole_stream import explain
 
         if stream is not None:
@@ -297,10 +297,10 @@ class CompiledTecs(Compiled):
 
 
 class CompiledInContext(CompiledTecs):
-    """The compiled engine on events with the contexts of strategies inside the formula."""
+    """The compiled engine for strategies inside the formula, which add contexts to events."""
 
     def __init__(self, pattern: AnyPattern) -> None:
-        """Raise `Unsupported` under CONSUME BY, which restarts contexts at answers."""
+        """Prepare the evaluator; raise `Unsupported` under CONSUME BY, which restarts contexts."""
         self.pattern = query(pattern, self.name)
         self.plan, self._contexts = self.pattern.in_context
         if self.plan.consume is not Consume.NONE:
@@ -319,23 +319,23 @@ class CompiledInContext(CompiledTecs):
         return self.plan, self.pattern.learned_in_context, carried, time
 
     def by_number(self, stream: Stream, *, threads: int = 1) -> BatchAccess:
-        """Return access by whole batches of the engine."""
+        """Return access to answers by number, through whole batches of the engine."""
         plan, learned, carried, _ = self._on(stream)
         return BatchAccess(plan, learned, carried, threads=threads)
 
     def run(self, time: TimeAxis | None, state: bytes | None = None) -> OpenRun:
-        """Return the evaluation of events that arrive."""
+        """Return a run on arriving events."""
         from cerlab.engine.contexts import EvaluationInContext  # Numba loads here
 
         learned = self.pattern.learned_in_context
         return EvaluationInContext(self.plan, learned, self._contexts, time, state)
 
     def run_of_file(self, time: TimeAxis | None) -> Run[ComplexEvent]:
-        """Return the run on events that arrive."""
+        """Return a run on the events of a file."""
         return self.run(time)
 
     def explain(self, stream: Stream | None = None) -> Explanation:
-        """Describe the machine over the events that it has seen, and those of a stream."""
+        """Describe the machine on the events seen so far, and on those of a stream."""
         from cerlab.engine.whole_stream import explain
 
         learned = self.pattern.learned_in_context
@@ -346,10 +346,10 @@ class CompiledInContext(CompiledTecs):
 
 
 class CompiledRuns(Compiled):
-    """The compiled engine with the runs of a transducer in kernels, or else in Python."""
+    """The compiled engine for a query with a transducer: in kernels, or otherwise in Python."""
 
     def __init__(self, pattern: AnyPattern) -> None:
-        """Raise `Unsupported` without a transducer, `ResourceLimit` for one too large."""
+        """Prepare the evaluator; raise `Unsupported` or `ResourceLimit` for the transducer."""
         self.pattern, self.plan = pattern, pattern.registers
 
     def answers(self, stream: Stream) -> Iterator[ComplexEvent]:
@@ -360,7 +360,7 @@ class CompiledRuns(Compiled):
         return register_answers(by.plan, stream, partial(by.written_out, stream), _time(by, stream))
 
     def answers_at(self, stream: Stream, lists: ListsAt) -> Iterator[ComplexEvent]:
-        """Return the answers without the ends that `lists` skips."""
+        """Return the answers, except at ends that `lists` rejects."""
         from cerlab.engine.registers.evaluation import register_answers  # Numba loads here
 
         by = RegisterRuns(fast_form(self.pattern, stream))
@@ -368,29 +368,29 @@ class CompiledRuns(Compiled):
         return register_answers(by.plan, stream, written_out, _time(by, stream), lists)
 
     def count(self, stream: Stream) -> int:
-        """Return the number of answers; raise `ResourceLimit` for 2^53 and more."""
+        """Return the number of answers; raise `ResourceLimit` from 2^53 on."""
         from cerlab.engine.registers.evaluation import register_count  # Numba loads here
 
         by = RegisterRuns(fast_form(self.pattern, stream))
         return register_count(by.plan, stream, partial(by.written_out, stream), _time(by, stream))
 
     def run(self, time: TimeAxis | None, state: bytes | None = None) -> OpenRun:
-        """Return the run on events that arrive."""
+        """Return a run on arriving events."""
         return OpenRegisters(self.pattern, time, state)
 
     def run_of_file(self, time: TimeAxis | None) -> Run[ComplexEvent] | None:
-        """Return the run on a file; None if the kernels do not support the transducer."""
+        """Return a run on a file; None if the kernels do not support the transducer."""
         return OpenRegisters(self.pattern, time, None) if self.takes_batches else None
 
     @property
     def takes_batches(self) -> bool:
-        """True if kernels support the transducer; Numba loads here."""
+        """True if kernels support the transducer, for which Numba is loaded."""
         from cerlab.engine.registers.evaluation import why_not
 
         return why_not(self.plan) is None
 
     def explain(self, stream: Stream | None = None) -> Explanation:
-        """Describe the transducer."""
+        """Describe the transducer of the query."""
         from cerlab.engine.whole_stream import explain_runs
 
         return explain_runs(self.plan)
@@ -402,10 +402,10 @@ def _time(by: RegisterRuns, stream: Stream) -> TimeAxis | None:
 
 
 class CompiledWaits(Compiled):
-    """The compiled engine with the stages of a query that waits, over arrays."""
+    """The compiled engine for queries with WAIT."""
 
     def __init__(self, pattern: AnyPattern, *, on_registers: bool = False) -> None:
-        """Raise `Unsupported` for a query whose waits no machine supports."""
+        """Prepare the evaluator; raise `Unsupported` for waits that no machine supports."""
         self.pattern, self._on_registers = pattern, on_registers
         self._stages = _stages(pattern, on_registers=on_registers)
         self.plan = self._stages.plan
@@ -417,14 +417,14 @@ class CompiledWaits(Compiled):
         return BatchedAnswers(self._access(fast_form(self.pattern, stream), stream).batches())
 
     def answers_at(self, stream: Stream, lists: ListsAt) -> Iterator[ComplexEvent]:
-        """Return the answers; if a strategy selects, without the ends that `lists` skips."""
+        """Return the answers; with a strategy, answers at ends that `lists` rejects are omitted."""
         from cerlab.engine.answers import BatchedAnswers  # NumPy loads here
 
         access = self._access(fast_form(self.pattern, stream), stream)
         return BatchedAnswers(access.batches(lists))
 
     def by_number(self, stream: Stream, *, threads: int = 1) -> Access:
-        """Return access by whole batches of the engine."""
+        """Return access to answers by number, through whole batches of the engine."""
         return self._access(fast_form(self.pattern, stream, quietly=True), stream)
 
     def _access(self, pattern: AnyPattern, stream: Stream) -> WaitAccess:
@@ -432,15 +432,15 @@ class CompiledWaits(Compiled):
         return WaitAccess(stages.plan, stages.tables, stream)
 
     def run(self, time: TimeAxis | None, state: bytes | None = None) -> OpenRun:
-        """Return the run on events that arrive, in batches of any size."""
+        """Return a run on arriving events, in batches of any size."""
         return OpenWaits(self.pattern, self._stages, time, state)
 
     def run_of_file(self, time: TimeAxis | None) -> Run[ComplexEvent] | None:
-        """Return None: a stream is read as a whole."""
+        """Return None, because queries with WAIT read a file as a whole."""
         return None
 
     def explain(self, stream: Stream | None = None) -> Explanation:
-        """Describe the steps that the answers of each machine go through."""
+        """Describe the steps by which the answers of each machine are delayed."""
         from cerlab.engine.whole_stream import explain_waits
 
         return explain_waits(self.plan, self._stages.machines, window_text)

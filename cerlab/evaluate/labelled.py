@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 
 
 _SOME = 1 << 12
-"""The number of answers that are labelled at once if an evaluator gives them one by one."""
+"""Number of answers that are labelled together if an evaluator yields them one by one."""
 
 
 class LabelsOfAnswers(Evaluator, Protocol):
@@ -74,7 +74,7 @@ class LabelsOfAnswers(Evaluator, Protocol):
 
 
 def has_labels(pattern: Pattern, *, live: bool = False) -> bool:
-    """Return whether a machine labels the answers; if `live`, before later events come."""
+    """Return whether a machine can label answers; `live`: without reading later events."""
     if pattern.machine_kind != "waits":
         return pattern.machine_kind is not None
     waiting = pattern.waits
@@ -83,7 +83,7 @@ def has_labels(pattern: Pattern, *, live: bool = False) -> bool:
 
 
 def _labelled_waits(pattern: Pattern) -> tuple[WaitStages, Labels] | None:
-    """Return the stages of a query that waits, and the machine that labels its answers, or None."""
+    """Return the machines of a query with WAIT and of the labels of its answers, or None."""
     waiting = pattern.waits if pattern.machine_kind == "waits" else None
     labels = None if waiting is None else waiting.labels_of_body or waiting.labels
     return None if waiting is None or labels is None else (waiting, labels)
@@ -95,7 +95,7 @@ def labelled_answers(
     batches: Iterable[AnswerBatch],
     labels: Collection[str] | None = None,
 ) -> Iterator[LabelledAnswers]:
-    """Yield the rows of some answers of a pattern, in their order; `labels` None requests all.
+    """Yield the labelled rows of some answers in order; `labels` None requests all labels.
 
     The rows come from the machine with the labels, or from the valuations of the reference.
     """
@@ -113,7 +113,7 @@ def labelled_answers(
 
 
 def label_of(pattern: Pattern, stream: Stream, labels: Collection[str] | None) -> Label:
-    """Return the function that labels batches of answers by an automaton or a transducer."""
+    """Return a function that labels batches of answers by an automaton or a transducer."""
     if pattern.machine_kind == "automaton":
         return pattern.label_machine.label(pattern.plan, stream, labels)
     fast = fast_form(pattern, stream, quietly=True)
@@ -128,7 +128,7 @@ def _labels_of_waits(
     batches: Iterable[AnswerBatch],
     labels: Collection[str] | None,
 ) -> Iterator[LabelledAnswers]:
-    """Yield the rows of answers that wait, by a machine that ends at their last marks.
+    """Yield the labelled rows of answers with WAIT, by a machine that ends at their last marks.
 
     Without such a machine, use one that waits as the answers do.
     """
@@ -157,7 +157,7 @@ def _labels_of_tested(
     batches: Iterable[AnswerBatch],
     labels: Collection[str] | None,
 ) -> Iterator[LabelledAnswers]:
-    """Yield the rows of answers that are tested when they are listed, for the ways that pass.
+    """Yield the labelled rows of answers for the labellings that pass the tests of the filter.
 
     If SELECT omits labels, an automaton lists the answers again, in Python. Raise `Unsupported` if
     there is no automaton for it.
@@ -209,7 +209,7 @@ def _labels_at(V: Valuation, position: int) -> frozenset[str]:
 def labelled_valuations(
     pattern: Pattern, stream: Stream, answers: Iterable[ComplexEvent]
 ) -> Iterator[Valuation]:
-    """Return the valuations of answers by end, as evaluators give them.
+    """Return the valuations of answers by end, as evaluators return them.
 
     LIMIT applies to the valuations of each end, as it already did to `answers`.
     """
@@ -227,7 +227,7 @@ def labelled_valuations(
 
 
 def in_batches(answers: Iterable[ComplexEvent]) -> Iterable[AnswerBatch]:
-    """Return answers as batches, as their evaluator lists them if it does."""
+    """Return answers as batches, or the batches in which their evaluator lists them."""
     from cerlab.engine.answers import BatchedAnswers, batched_answers
 
     if isinstance(answers, BatchedAnswers):
@@ -243,7 +243,7 @@ def listed_totals(
     *,
     by_start: bool,
 ) -> EndTotals:
-    """Return the totals over the rows of answers, listing the answers in batches."""
+    """Return totals over the labelled rows of answers, which are listed in batches."""
     from cerlab.engine.measures import totals_of_rows
 
     rows = labelled_answers(pattern, stream, in_batches(answers), inputs.labels)
@@ -258,7 +258,7 @@ def answer_tables(
     *,
     positions: Int64s | None = None,
 ) -> Iterator[Any]:
-    """Return the rows of answers as pyarrow Tables, the last without rows.
+    """Yield the labelled rows of answers as pyarrow Tables, and a last table without rows.
 
     Raise as `answer_columns`.
     """
@@ -276,7 +276,7 @@ def rows_of_part(
     answers: Sequence[ComplexEvent] | AnswerBatch,
     columns: Sequence[str] | None,
 ) -> Any:
-    """Return the rows of answers if only the part of a stream from position `offset` on is known.
+    """Return the labelled rows of answers when only events from position `offset` on are known.
 
     It is a table as of `answer_tables`; an attribute that no event of the part has is NULL.
     """
@@ -300,7 +300,7 @@ def answer_columns(
     *,
     positions: Int64s | None = None,
 ) -> tuple[AnswerColumns, frozenset[str]]:
-    """Return the maker of tables of rows, and the labels it needs; `columns` None is the default.
+    """Return a function that makes tables of rows, and the labels it needs; None: default columns.
 
     Columns ``start``, ``end`` and the partition's key are always included; `positions` are those of
     the events if `stream` is a part of a longer stream, which may lack attributes. Raise
@@ -319,7 +319,7 @@ def answer_columns(
 def named_columns(
     pattern: Pattern, columns: Iterable[str] | None, names: Collection[str], *, empty: bool = False
 ) -> list[NamedColumn]:
-    """Return the columns of rows of answers that some texts name, or those of SELECT.
+    """Return the columns that some texts name, or the columns of SELECT.
 
     `names` are the attributes of events; for an `empty` stream they are not known. Raise as
     `answer_columns`.
@@ -340,7 +340,7 @@ def named_columns(
 
 
 def default_columns(pattern: Pattern, names: Collection[str]) -> list[NamedColumn]:
-    """Return the columns of SELECT: attributes in brackets, else all of a label; ``*``: all labels.
+    """Return the columns of SELECT: attributes in brackets, or all of a label (``*``: of all).
 
     The labels of ``*`` are the variables, or the event types if there are no variables.
     """
@@ -358,7 +358,7 @@ def default_columns(pattern: Pattern, names: Collection[str]) -> list[NamedColum
 
 
 def _attributes(pattern: Pattern, names: Iterable[str], label: str) -> list[str]:
-    """Return the attributes that events of a label may have."""
+    """Return the attributes that events with a label may have."""
     if pattern.schema is None:
         return [name for name in names if name not in ("type", "stream")]
     types = label_types(pattern.formula).get(label, frozenset())
@@ -369,7 +369,7 @@ def _attributes(pattern: Pattern, names: Iterable[str], label: str) -> list[str]
 
 
 def selected_labels(pattern: Pattern) -> frozenset[str]:
-    """Return the labels that answers may have, after SELECT."""
+    """Return the labels that answers may have after SELECT."""
     return defined_labels(selected_formula(pattern.ast))
 
 
@@ -384,8 +384,7 @@ def repeatable_labels(pattern: Pattern) -> frozenset[str]:
     if (labelled := _labelled_waits(pattern)) is not None:
         _, labels = labelled
         return repeated_labels(labels.machine)
-    # without a machine: a window or a wait selects answers and moves their ends, and sets no
-    # label
+    # without a machine: a window or a wait selects answers and moves their ends, and sets no label
     body = _without_times(pattern.formula)
     if body != pattern.formula:
         return repeatable_labels(pattern.replaced(formula=body))
@@ -393,7 +392,7 @@ def repeatable_labels(pattern: Pattern) -> frozenset[str]:
 
 
 def _without_times(phi: Formula) -> Formula:
-    """Return the formula without its windows and waits."""
+    """Return the formula without its windows in time and its waits."""
     if isinstance(phi, Within | Wait):
         return _without_times(phi.body)
     for n, psi in enumerate(children(phi)):
@@ -463,7 +462,7 @@ def _shown(
 def _label_sets(
     pattern: Pattern, stream: Stream, answers: AnswerBatch
 ) -> tuple[list[frozenset[str]], Int64s]:
-    """Return the sets of labels of positions in all ways to label the answers.
+    """Return the label sets of each position, over all labellings of the answers.
 
     For each position of the answers, one after the other, also return the number of its set.
     """

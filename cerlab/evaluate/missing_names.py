@@ -1,4 +1,4 @@
-"""Names and values that a pattern needs of events, and warnings of the missing ones.
+"""Names and values that a pattern needs of events, and warnings about missing ones.
 
 These are names of types, streams and attributes, values of a kind for which a comparison can hold,
 and compared texts. Each is searched only until it is found, so most streams cost a look at their
@@ -74,7 +74,7 @@ class Absent:
 
 @dataclass(eq=False)
 class Requirements:
-    """The open needs of a pattern, and the names and values of the events so far."""
+    """The unmet needs of a pattern, and the names and values of the events so far."""
 
     types: dict[str, None] = field(default_factory=dict)
     streams: dict[str, None] = field(default_factory=dict)
@@ -82,22 +82,22 @@ class Requirements:
     kinds: dict[tuple[str, str], pred.Atom] = field(default_factory=dict)
     texts: dict[tuple[str, str], None] = field(default_factory=dict)
     computed: dict[pred.Atom, None] = field(default_factory=dict)
-    """Comparisons of computed values, attributes or labels that had no two values of one kind."""
+    """Comparisons of computed values or labels for which no two comparable values were seen yet."""
     equals: dict[str, str] = field(default_factory=dict)
-    """For an attribute that ``=`` compares with another attribute, the latter."""
+    """For an attribute that ``=`` compares with another attribute, this other attribute."""
     names: dict[str, dict[str, None]] = field(default_factory=lambda: {n: {} for n in _MESSAGES})
     value_kinds: dict[str, set[str]] = field(default_factory=dict)
     near: dict[tuple[str, str], str] = field(default_factory=dict)
     numbers: dict[str, Value] = field(default_factory=dict)
-    """For an attribute that is compared with numbers, a text or NaN that it holds, or None."""
+    """For an attribute compared with numbers, a text or NaN that it contains, or None."""
     axis: TimeAxis | None = None
-    """The time axis if it has a unit, until one of its values was seen."""
+    """The time axis if it has a unit, until one of its values is seen."""
     idle: Absent | None = None
-    """The remark that the unit has no effect, or None."""
+    """The remark that the unit of the time has no effect, or None."""
 
     @classmethod
     def of_unit(cls, time: TimeAxis | None) -> Requirements:
-        """Return the need that a time with a unit holds numbers; none if it has no unit."""
+        """Return the need that a time with a unit contains numbers; empty without a unit."""
         return cls(axis=time if time is not None and time.unit is not None else None)
 
     @property
@@ -107,7 +107,7 @@ class Requirements:
         return bool(names or self.kinds or self.texts or self.computed or self.axis)
 
     def read(self, stream: Stream) -> Requirements:
-        """Search the needs that are not met in a stream or a part of one; return self."""
+        """Search a stream, or a part of it, for the unmet needs; return self."""
         if not stream.is_columnar:
             if self.numbers:
                 self._look_for_mixed(lambda name: (t.attributes.get(name) for t in stream.events))
@@ -129,7 +129,7 @@ class Requirements:
         return self
 
     def _look_for_mixed(self, values: Callable[[str], Iterable[Any]]) -> None:
-        """Search texts and NaN among the numbers of an attribute."""
+        """Search for text and NaN among the numbers of an attribute."""
         for name in [each for each, value in self.numbers.items() if value is None]:
             odd = (each for each in values(name) if isinstance(each, str) or each != each)
             self.numbers[name] = next(odd, None)
@@ -138,7 +138,7 @@ class Requirements:
         values = self._values(event)
         self.names["type"][event.type] = None
         self.types.pop(event.type, None)
-        if event.stream is None:  # an event of every stream
+        if event.stream is None:  # an event without a stream belongs to every stream
             self.streams.clear()
         elif self.streams:
             self.names["stream"][event.stream] = None
@@ -163,7 +163,7 @@ class Requirements:
             self._look_at_time(set() if of_time is None else {of_time})
 
     def _values(self, event: Event) -> Mapping[str, Value]:
-        """Return the attributes of an event that hold values, and those of the required paths."""
+        """Return the attributes of an event that have values, and those of the required paths."""
         values = readable(event)
         if values is event.attributes:
             return values
@@ -181,14 +181,14 @@ class Requirements:
             self.near[name, text] = value
 
     def _look_at_time(self, kinds: set[str]) -> None:
-        """Note whether the unit of the time has no effect; only numbers have one."""
+        """Note whether the time's unit has no effect, since only numbers have units."""
         if self.axis is not None and kinds:
             if "number" not in kinds:
                 self.idle = idle_unit(self.axis, _IN_WORDS[min(kinds)])
             self.axis = None
 
     def _compute(self, kinds: Mapping[str, set[str]]) -> None:
-        """Remove the comparisons that have comparable values if attributes have these kinds."""
+        """Remove the comparisons that can compare values, if attributes have these kinds."""
         for atom in [*self.computed]:
             names = _names_in(atom)
             for name in names:
@@ -233,7 +233,7 @@ class Requirements:
             self._look_at_time(_kinds(columns.uncoded(self.axis.attribute)))
 
     def note(self, names: Iterable[str]) -> None:
-        """Note names of existing attributes, for hints."""
+        """Note names of existing attributes, which hints may suggest."""
         self.names["attribute"] |= dict.fromkeys(name for name in names if name not in _OWN)
 
     def absent(self) -> Iterator[Absent]:
@@ -291,7 +291,7 @@ class Requirements:
         return f"{hint}; {literal}" if literal else hint
 
     def warn(self, some: bool, answers: int | None, ask: str) -> None:
-        """Warn of each absent name, and of a query without answers.
+        """Warn about each missing name, and about a query without answers.
 
         `some` is True if there are events at all; `answers` is the number of answers, None if it is
         not known; `ask` is the advice on how to ask for the reason.
@@ -300,7 +300,7 @@ class Requirements:
 
 
 def idle_unit(axis: TimeAxis, kind: str) -> Absent:
-    """Return the remark that the unit of a time has no effect, since it holds `kind`."""
+    """Return the remark that the time's unit has no effect on values of `kind`."""
     assert axis.unit is not None
     name, unit = axis.attribute, axis.unit.name.lower()
     hint = f"units are for numbers, and '{name}' holds {kind}"
@@ -310,7 +310,7 @@ def idle_unit(axis: TimeAxis, kind: str) -> Absent:
 def warn_of(
     absent: Iterable[Absent], some: bool = True, answers: int | None = None, ask: str = ""
 ) -> None:
-    """Warn of each absent name, and of a query without answers, as `Requirements.warn`."""
+    """Warn about each missing name, and about a query without answers."""
     lines = [f"{CODES[each.kind]}: {each}" for each in absent] if some else []
     if answers == 0:
         lines.append("CER0910: no answer" + (f"; {ask}" if some else ": there are no events"))
@@ -320,7 +320,7 @@ def warn_of(
 
 ABSENT: WeakKeyDictionary[AnyPattern, WeakKeyDictionary[Stream, tuple[Absent, ...]]]
 ABSENT = WeakKeyDictionary()
-"""The names that patterns lack in streams; both are immutable, so repeated runs search once."""
+"""Missing names by pattern and stream; both are immutable, so a repeated run searches once."""
 
 
 def requirements_of(pattern: AnyPattern, time: TimeAxis | None = None) -> Requirements:
@@ -385,14 +385,14 @@ def _of_atoms(needs: Requirements, atoms: Iterable[Any]) -> None:
 def _of_labels(
     needs: Requirements, op: pred.Operator, left: pred.Expression, right: pred.Expression
 ) -> None:
-    """Add the attributes of a comparison of labels or registers; they need comparable values."""
+    """Add the attributes of a comparison of labels or registers, which need comparable values."""
     atom = pred.Comparison(op, left, right)
     needs.attributes |= dict.fromkeys(_names_in(atom))
     needs.computed[atom] = None
 
 
 def _of_comparison(needs: Requirements, atom: pred.Atom) -> None:
-    """Add the attributes of a comparison, with the kinds and texts it compares them with."""
+    """Add the attributes of a comparison, with the kinds and texts to which it compares them."""
     needs.attributes |= dict.fromkeys(attributes_of([atom]))
     sides = operands(atom)
     names = [side.name for side in sides if isinstance(side, pred.Attribute)]
@@ -418,7 +418,7 @@ def _of_comparison(needs: Requirements, atom: pred.Atom) -> None:
 
 
 def _names_in(atom: pred.Atom) -> tuple[str, ...]:
-    """Return the attributes in an atom, also of labels and registers; not `type` and `stream`."""
+    """Return the attributes in an atom, also of labels, except `type` and `stream`."""
     leaves = (leaf for side in operands(atom) for leaf in pred.leaves_of(side))
     names = (
         leaf.name if isinstance(leaf, pred.Attribute) else leaf.attribute
@@ -437,7 +437,7 @@ def _comparable(atom: pred.Atom, kinds: Mapping[str, set[str]]) -> bool:
 
 
 def _kinds_of(side: pred.Expression, kinds: Mapping[str, set[str]]) -> set[str]:
-    """Return the kinds that an expression may have."""
+    """Return the kinds of values that an expression may have."""
     match side:
         case pred.Constant(value):
             return {kind} if (kind := kind_of(value)) else set()
@@ -466,7 +466,7 @@ def _odd(value: Value) -> str:
 
 
 def _parts(column: Any) -> Iterator[Any]:
-    """Yield the parts of a column: Arrow arrays and lists of values."""
+    """Yield the parts of a column, as Arrow arrays or lists of values."""
     for chunk in column.chunks if hasattr(column, "chunks") else [column]:
         if isinstance(chunk, Chunks):
             yield from _parts(chunk)
@@ -475,7 +475,7 @@ def _parts(column: Any) -> Iterator[Any]:
 
 
 def _distinct(column: Any) -> Iterator[Any]:
-    """Yield the values of a column, each once or a few times; all entries of a dictionary."""
+    """Yield the values of a column, each once or a few times."""
     for part in _parts(column):
         if not is_arrow(part):
             yield from set(part)
@@ -487,14 +487,14 @@ def _distinct(column: Any) -> Iterator[Any]:
 
 
 def _of_several_types(columns: Columns, name: str) -> Iterator[Any]:
-    """Yield the values of an attribute, except those in parts with one type."""
+    """Yield the values of an attribute, except in parts of one type."""
     for part in _parts(columns.get(name, ())):
         if not is_arrow(part):
             yield from part
 
 
 def _kinds(column: Any) -> set[str]:
-    """Return the kinds of the values in a column, NULL excepted."""
+    """Return the kinds of the values in a column, ignoring NULL."""
     from pyarrow import types
 
     kinds: set[str] = set()
@@ -518,7 +518,7 @@ def _kinds(column: Any) -> set[str]:
 
 
 def _kind_of_type(values: Iterable[Any], of_type: type[Any]) -> str | None:
-    """Return the kind of the values of a type, of which NULL and NaN have none."""
+    """Return the kind of values of an Arrow type; NULL and NaN have no kind."""
     kinds = (kind_of(value) for value in values if type(value) is of_type)
     return next((kind for kind in kinds if kind is not None), None)
 

@@ -1,4 +1,4 @@
-"""The values of events and of totals as integers of the kernel, over many batches."""
+"""Values of events and totals as integers of the kernel, over many batches."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from cerlab.predicates.columns.ranks import NoCodesLeft, Ranks
 
 
 class Unfit(Exception):
-    """A batch with values that the existing arrays cannot represent."""
+    """The signal that existing arrays cannot represent the values of a batch."""
 
 
 class Numbering:
-    """The values of events and of totals as integers of the kernel.
+    """The representation of values of events and totals as integers of the kernel.
 
     Sums of doubles are multiples of a power of two; least values are compared by keys that leave
     room between them; groups have digits in mixed radix with room for more values.
@@ -49,7 +49,7 @@ class Numbering:
         totals: Sequence[Total] = (),
         groups: Sequence[int] = (),
     ) -> None:
-        """Represent the values of some totals and groups, and of a batch."""
+        """Represent the values of some totals and groups, and of one batch."""
         self._request, self._numbered = request, numbered
         values = _Values(stream)
         self._units: list[int | None] = []
@@ -78,11 +78,11 @@ class Numbering:
 
     @property
     def groups(self) -> int:
-        """The number of groups for which there is room."""
+        """The number of groups for which the arrays have room."""
         return prod(self._room)
 
     def inputs(self, stream: Stream, doubles: Collection[str]) -> AggregateInputs:
-        """Return the integers that runs carry, by event of a batch; raise `Unfit`."""
+        """Return the integers that runs add up, by event of a batch; raise `Unfit`."""
         request, values = self._request, _Values(stream)
         sums: list[tuple[str, Integers]] = []
         for (label, attribute), unit in zip(request.summands, self._units, strict=True):
@@ -174,7 +174,7 @@ class Numbering:
         return [Total(*each) for each in zip(runs, of_row, least_of_row, strict=True)]
 
     def groups_of(self, groups: Int64s) -> list[int]:
-        """Return the groups of runs that numbers of the kernel represent."""
+        """Return the groups of runs that the kernel's numbers represent."""
         known, of = [list(number) for number in self._numbers], dict[int, int]()
         for group in np.unique(groups).tolist():
             rest, values = group, list[Value]()
@@ -193,15 +193,15 @@ class _Values:
         self._values: dict[str, list[Value]] = {}
 
     def numbers(self, attribute: str) -> Numbers:
-        """Return the numbers of an attribute."""
+        """Return an attribute's values as numbers."""
         return numbers_in(self._stream, attribute)
 
     def column(self, attribute: str) -> Column:
-        """Return the values of an attribute, NULL if no event has it."""
+        """Return an attribute's values, or NULL if no event has the attribute."""
         return self._stream.columns.get(attribute, [None] * len(self._stream))
 
     def of(self, attribute: str) -> list[Value]:
-        """Return the values; NaN is one object, so that it equals itself as a key of a dict."""
+        """Return an attribute's values with one NaN object for all, so that dicts find NaN."""
         if attribute not in self._values:
             read = values_of(self.column(attribute), attribute)
             self._values[attribute] = [*map(one_nan, read)]
@@ -209,10 +209,10 @@ class _Values:
 
 
 LAST = NOTHING - 1
-"""The upper bound of the codes of values, which are above 0 and below it."""
+"""Upper bound of the codes of values, which are above 0 and below it."""
 
 MOST_VALUES = 1 << 16
-"""After this many values, besides four times the initial ones, all are numbered again."""
+"""Values after which all are numbered again, besides four times the initial ones."""
 
 
 def _plain(extremes: Sequence[Any]) -> list[Value]:
@@ -220,7 +220,7 @@ def _plain(extremes: Sequence[Any]) -> list[Value]:
 
 
 def _zeros(x: int) -> int:
-    """Return the number of zeros at the end of the binary digits of a number."""
+    """Return the number of zeros at the end of a number's binary digits."""
     return (x & -x).bit_length() - 1
 
 

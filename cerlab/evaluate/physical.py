@@ -1,4 +1,4 @@
-"""The only choice of a way to evaluate: of a pattern by its machine, of a stream by its length."""
+"""The only place that chooses an evaluator: by a pattern's machine and a stream's length."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ T = TypeVar("T")
 
 
 def choose(pattern: AnyPattern, evaluator: str = AUTO) -> Evaluator:
-    """Return the way to evaluate a pattern by an evaluator; compile only what the choice needs.
+    """Return an evaluator for a pattern; compile only what the choice needs.
 
     ``"auto"`` is the best one: with an automaton the tECS on short streams, and the compiled engine
     on long ones, and on others if it counts few answers; without one, as if filters compare labels,
@@ -91,7 +91,7 @@ def choose(pattern: AnyPattern, evaluator: str = AUTO) -> Evaluator:
 
 
 def _tested(pattern: Pattern, evaluator: str) -> Evaluator:
-    """Return tests of the valuations that an evaluator lists; raise `Unsupported` if it cannot."""
+    """Return tests for listed valuations; raise `Unsupported` if the evaluator lists none."""
     assert pattern.tested is not None, "a machine lists valuations"
     listed = pattern.tested.query
     if evaluator in ("tecs", "lists"):
@@ -127,7 +127,7 @@ def _compiled(pattern: AnyPattern) -> Compiled:
 
 
 def _compares_labels(pattern: AnyPattern) -> bool:
-    """Return whether a filter of a query compares two labels or more."""
+    """Return whether a filter of a query compares two or more labels."""
     formula = pattern.ast.formula if isinstance(pattern, Pattern) else None
     filters = (psi for psi in subformulas(formula) if isinstance(psi, Filter)) if formula else ()
     tests = (each for psi in filters for each in atomics(psi.condition))
@@ -139,14 +139,14 @@ def _tecs(pattern: AnyPattern) -> Evaluator:
 
 
 class BySize(Evaluator):
-    """Two evaluators: one for streams of up to `SHORT` events, and one for longer streams."""
+    """A pair of evaluators: one for streams of up to `SHORT` events, and one for longer streams."""
 
     def __init__(self, name: str, short: Evaluator, long: Evaluator) -> None:
         self.name, self.pattern = name, short.pattern
         self.short, self.long = short, long
 
     def on(self, stream: Stream, *, any_order: bool = False) -> Evaluator:
-        """Return the way for streams of a length."""
+        """Return the evaluator for streams of this length."""
         return self.long if len(stream) > thresholds.SHORT else self.short
 
     def answers(self, stream: Stream) -> Iterator[ComplexEvent]:
@@ -154,24 +154,24 @@ class BySize(Evaluator):
         return self.on(stream).answers(stream)
 
     def run(self, time: TimeAxis | None) -> Run[ComplexEvent]:
-        """Return the run on events that arrive, by the way for a short stream."""
+        """Return a run on arriving events, by the evaluator for short streams."""
         return self.short.run(time)
 
     def by_number(self, stream: Stream, *, threads: int = 1) -> Access:
-        """Return access by number, in the order of `answers`."""
+        """Return access to answers by number, in the order of `answers`."""
         return self.on(stream).by_number(stream, threads=threads)
 
     def count(self, stream: Stream) -> int:
-        """Return the number of answers, by the fastest way."""
+        """Return the number of answers, by the faster evaluator."""
         return self.on(stream, any_order=True).count(stream)
 
     def valuations(self, stream: Stream) -> Iterator[Valuation]:
-        """Return the valuations, by the way for a stream."""
+        """Return the valuations, by the evaluator for a stream of this length."""
         return self.on(stream).valuations(stream)
 
 
 class _Registers(BySize):
-    """The evaluator ``"registers"``: kernels count on streams of any length."""
+    """The evaluator ``"registers"``, which counts by kernels on streams of any length."""
 
     def count(self, stream: Stream) -> int:
         """Return the number of answers, by the kernels."""
@@ -186,22 +186,22 @@ def _registers(pattern: AnyPattern) -> Evaluator:
 
 
 class _Auto(BySize):
-    """The best way; labels are those of a machine if one gives them."""
+    """The evaluator ``"auto"``, which takes labels from a machine if one has them."""
 
     def __init__(self, short: Evaluator, long: Evaluator, engine: Compiled | None = None) -> None:
-        """Create the choice; `engine` reads events that arrive, after the first ones."""
+        """Create the choice; `engine` continues a run after the first arriving events."""
         super().__init__(AUTO, short, long)
         self._engine = engine
         self._runs = Automaton(self.pattern) if _is_in_context(self.pattern) else None
 
     def valuations(self, stream: Stream) -> Iterator[Valuation]:
-        """Return the answers with their labels, by the reference if no machine has them."""
+        """Return the answers with their labels, by the reference if no machine has labels."""
         if isinstance(self.pattern, Pattern) and has_labels(self.pattern):
             return labelled_valuations(self.pattern, stream, self.answers(stream))
         return (self._runs or OnlyReference(self.pattern)).valuations(stream)
 
     def run(self, time: TimeAxis | None) -> Run[ComplexEvent]:
-        """Return the run on events that arrive; if an engine continues it, in Python at first."""
+        """Return a run on arriving events, in Python until an engine continues it."""
         if self._engine is not None:
             return Growing(self.short.run(time), partial(self._grown, self._engine, time))
         if gives_when_known(self.pattern) or self._runs is not None:
@@ -209,7 +209,7 @@ class _Auto(BySize):
         return Replay(self.answers, self._count_of_waits(), time)
 
     def _grown(self, engine: Compiled, time: TimeAxis | None) -> Run[ComplexEvent] | None:
-        """Return the run of the engine; None, with a warning, if it does not support batches."""
+        """Return the engine's run; None, with a warning, if the engine does not support batches."""
         if engine.takes_batches:
             return engine.run(time)
         warn_of_pairs(self.pattern)
@@ -219,12 +219,12 @@ class _Auto(BySize):
 
 
 def _is_in_context(pattern: AnyPattern) -> bool:
-    """Return whether the automaton of a pattern reads contexts, which few evaluators support."""
+    """Return whether a pattern's automaton reads contexts, which few evaluators support."""
     return pattern.machine_kind is None and pattern.is_in_context
 
 
 class OnlyReference(Reference):
-    """The reference of a pattern that no machine supports, which is the reason in its error."""
+    """The evaluator of a pattern that no machine supports; its error states the reason."""
 
     def answers(self, stream: Stream) -> Iterator[ComplexEvent]:
         """Return the answers; raise `Unsupported` on long streams."""
@@ -250,7 +250,7 @@ class OnlyReference(Reference):
 
 
 class _AutoOfAutomaton(_Auto):
-    """The best way for an automaton, where counting and sorting need no order."""
+    """The evaluator ``"auto"`` for a query with an automaton, where counting needs no order."""
 
     def on(self, stream: Stream, *, any_order: bool = False) -> Evaluator:
         """Return the evaluator for a stream; with `any_order` it depends on the loaded kernels."""
@@ -258,7 +258,7 @@ class _AutoOfAutomaton(_Auto):
         return self.short if is_short else self.long
 
     def _is_in_order_of_engine(self, stream: Stream) -> bool:
-        """Return whether answers are iterated and numbered in the order of the compiled engine."""
+        """Return whether the order of answers is that of the compiled engine."""
         if not thresholds.SHORT < len(stream) <= thresholds.TECS_ORDER:
             return len(stream) > thresholds.TECS_ORDER
         access = self.long.by_number(stream)
@@ -270,7 +270,7 @@ class _AutoOfAutomaton(_Auto):
         return count is not None and count <= thresholds.FEW_ANSWERS
 
     def _is_short(self, stream: Stream) -> bool:
-        """Return whether the tECS is faster than the kernels, which may have to be loaded."""
+        """Return whether the tECS in Python is faster than kernels, including their loading."""
         if "cerlab.engine.whole_stream" in sys.modules:
             worth = thresholds.WORTH_COLUMNS if stream.is_columnar else thresholds.WORTH_A_KERNEL
             return len(stream) <= worth
@@ -283,7 +283,7 @@ class _AutoOfAutomaton(_Auto):
 
 
 def why_in_python(pattern: AnyPattern) -> str | None:
-    """Return why ``"auto"`` evaluates a pattern in Python also on long streams.
+    """Return why ``"auto"`` evaluates a pattern in Python even on long streams.
 
     Return None if kernels support it; with very many kinds of events they may still not.
 
@@ -354,14 +354,14 @@ EVALUATORS: dict[str, Callable[[AnyPattern], Evaluator]] = {
     "compiled": _compiled,
     "registers": _registers,
 }
-"""The constructor of each evaluator except ``"auto"``, by name; raises as `choose`."""
+"""Constructors of all evaluators except ``"auto"``, by name; each raises as `choose`."""
 
 WAYS = {**EVALUATORS, AUTO: _auto}
-"""The constructors of all evaluators, including ``"auto"``."""
+"""Constructors of all evaluators, including ``"auto"``."""
 
 
 def names_that_take(pattern: AnyPattern) -> tuple[str, ...]:
-    """Return the names of the evaluators that support a pattern; the reference always does.
+    """Return the names of the evaluators that support a pattern, always with the reference.
 
     >>> from cerlab.compile.pattern import any_pattern
     >>> names_that_take(any_pattern("MAX(A+) ; B"))
@@ -386,14 +386,14 @@ def _takes(name: str, pattern: AnyPattern) -> bool:
 
 
 def gives_when_known(pattern: AnyPattern, evaluator: str = AUTO) -> bool:
-    """Return whether an evaluator gives each answer that waits once the clock makes it known."""
+    """Return whether an evaluator yields a waiting answer as soon as the clock makes it known."""
     if pattern.machine_kind != "waits" or pattern.waits is None or not pattern.waits.is_live:
         return False
     return evaluator == AUTO or (evaluator != "reference" and evaluator in names_that_take(pattern))
 
 
 def labels_by_machine(pattern: AnyPattern, evaluator: str) -> bool:
-    """Return whether a machine finds the labels of an evaluator's answers from their events."""
+    """Return whether a machine can label an evaluator's answers by reading their events."""
     has_machine = pattern.machine_kind in ("automaton", "registers")
     return has_machine and evaluator in (AUTO, "compiled", "registers")
 
@@ -401,7 +401,7 @@ def labels_by_machine(pattern: AnyPattern, evaluator: str) -> bool:
 def remarks_on_waits(
     pattern: AnyPattern, stream: Stream, way: Evaluator | None = None
 ) -> Iterator[str]:
-    """Yield a remark that answers wait, or that none can wait although the stream has `until`.
+    """Yield a remark if answers wait, or if `until` has no effect because no answer can wait.
 
     `way` is that of ``"auto"``, if it has already been chosen.
     """

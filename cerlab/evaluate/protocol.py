@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from cerlab.engine.answers import ListsAt
 
 Recognition: TypeAlias = tuple[Clauses, Callable[[], Recogniser[ComplexEvent]]]
-"""The clauses of a query, and the function that creates the recogniser of a substream."""
+"""The clauses of a query, and a function that creates the recogniser of a substream."""
 
 
 class Evaluator(Protocol):
-    """One way to evaluate a pattern.
+    """An algorithm that evaluates one pattern.
 
     It gives exactly the answers of the reference, or raises `Unsupported` when it is created.
     """
@@ -33,24 +33,24 @@ class Evaluator(Protocol):
     pattern: AnyPattern
 
     def on(self, stream: Stream, *, any_order: bool = False) -> Evaluator:
-        """Return the way for a stream of this length; with `any_order` the fastest one.
+        """Return the evaluator for streams of this length; with `any_order` the fastest one.
 
         Without it the choice depends only on query and stream, as does the order of answers.
         """
         return self
 
     def answers(self, stream: Stream) -> Iterator[ComplexEvent]:
-        """Return the answers on a stream, each once, by end, as they are found."""
+        """Yield the answers on a stream by end, each once, as they are found."""
 
     def answers_at(self, stream: Stream, lists: ListsAt) -> Iterator[ComplexEvent]:
-        """Return the answers, possibly without those of ends that `lists` skips.
+        """Return the answers on a stream, possibly without those at ends that `lists` rejects.
 
         `lists` is called for some ends at a time, after the answers of the previous ends.
         """
         return self.answers(stream)
 
     def run(self, time: TimeAxis | None) -> Run[ComplexEvent]:
-        """Return the run on events that arrive; it gives answers when they are known.
+        """Return a run on arriving events, which yields answers as soon as they are known.
 
         A window in hours, minutes or seconds needs `time`, since it cannot be found in events that
         have not come yet; raise `UsageError` without it. Raise `Unsupported` for a query that has
@@ -59,7 +59,7 @@ class Evaluator(Protocol):
         return Replay(self.answers, self._count_of_waits(), time)
 
     def labelled_run(self, time: TimeAxis | None) -> Run[Valuation]:
-        """Return the run of valuations on events that arrive; raise `Unsupported` without any."""
+        """Return a run of valuations on arriving events; raise `Unsupported` if there is none."""
         return Replay(self.valuations, self._count_of_waits(), time)
 
     def _count_of_waits(self) -> Callable[[Stream], int] | None:
@@ -67,15 +67,15 @@ class Evaluator(Protocol):
         return self.count if isinstance(pattern, Pattern) and waits(pattern.formula) else None
 
     def by_number(self, stream: Stream, *, threads: int = 1) -> Access:
-        """Return access to the answers by number, in the order of `answers`."""
+        """Return access to answers by number, in the order of `answers`."""
         return ListAccess(list(self.answers(stream)))
 
     def count(self, stream: Stream) -> int:
-        """Return the number of answers, without a list if the evaluator can."""
+        """Return the number of answers, without listing them if possible."""
         return self.by_number(stream).total
 
     def valuations(self, stream: Stream) -> Iterator[Valuation]:
-        """Return the valuations, each once, by end; raise `Unsupported` without labels."""
+        """Return the valuations by end, each once; raise `Unsupported` without labels."""
         raise Unsupported(
             "CER0408",
             f'evaluator="{self.name}" gives no labels',
@@ -84,13 +84,13 @@ class Evaluator(Protocol):
 
 
 def number_of(answers: Iterator[ComplexEvent]) -> int:
-    """Return the number of answers, by batches if they come so."""
+    """Return the number of some answers, which may come in batches."""
     batches = getattr(answers, "batches", None)
     return sum(1 for _ in answers) if batches is None else sum(map(len, batches()))
 
 
 class StepByStep(Evaluator, Protocol):
-    """An evaluator that reads event by event, inside the driver of the clauses."""
+    """An evaluator that reads event by event, under the clauses of the query."""
 
     recognition: Recognition
 
@@ -99,7 +99,7 @@ class StepByStep(Evaluator, Protocol):
         return driver.run(*self.recognition, stream, stream.time)
 
     def run(self, time: TimeAxis | None) -> Run[ComplexEvent]:
-        """Return the run on events that arrive, one by one."""
+        """Return a run on arriving events, which are read one by one."""
         return Steps(*self.recognition, time)
 
 

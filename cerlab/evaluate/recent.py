@@ -1,4 +1,4 @@
-"""The events that later answers may contain: the part that is kept of the batches read."""
+"""The events of the batches read so far that later answers may contain."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 
 class Recent:
-    """The events of a stream that later answers may contain, and where they begin."""
+    """The part of a stream that later answers may contain, and the position where it begins."""
 
     def __init__(self, events: Sequence[Event] = (), offset: int = 0) -> None:
-        """Begin with the `events` from position `offset` on."""
+        """Start with `events`, the first of which has position `offset`."""
         self._parts = [Stream(events)] if events else []
         self.offset, self.length = offset, offset + len(events)
         """The position of the first event that is kept, and the number of events so far."""
@@ -43,11 +43,11 @@ class Recent:
             self.offset += len(self._parts.pop(0))
 
     def events(self) -> list[Event]:
-        """Return all events that are kept."""
+        """Return all kept events as one stream."""
         return [event for part in self._parts for event in part.events]
 
     def part(self, first: int, until: int) -> tuple[Stream, int]:
-        """Return the events from `first` to before `until`, or more, and the first position."""
+        """Return kept events from `first` to before `until`, or more, and their first position."""
         at, parts = self.offset, list[Stream]()
         begin = at
         for part in self._parts:
@@ -58,7 +58,7 @@ class Recent:
         return self.timed(joined(parts)), begin
 
     def timed(self, part: Stream) -> Stream:
-        """Return a part with the time axis, if there is one."""
+        """Return a part of the events with the time axis, if there is one."""
         if self.time is None:
             return part
         part = copy(part)
@@ -66,14 +66,14 @@ class Recent:
         return part
 
     def part_of(self, pattern: AnyPattern, answers: AnswerBatch) -> tuple[Stream, int]:
-        """Return the events of answers, and all before them if no machine labels the answers."""
+        """Return the events of answers, and all before them unless a machine labels answers."""
         has_machine = pattern.machine_kind in ("automaton", "registers")
         first = int(answers.start.min()) if has_machine else 0
         return self.part(first, int(answers.end.max()) + 1)
 
 
 def joined(parts: Sequence[Stream]) -> Stream:
-    """Return streams one after the other, by columns if all of them have columns."""
+    """Return streams concatenated, by columns if all of them have columns."""
     if len(parts) == 1:
         return parts[0]
     if not all(part.is_columnar for part in parts):
@@ -95,7 +95,7 @@ def joined(parts: Sequence[Stream]) -> Stream:
 
 
 def _source(parts: Sequence[Stream]) -> Any:
-    """Return the schema of the table of all parts, None if they differ."""
+    """Return the schema that the tables of all parts share, None if they differ."""
     first = parts[0].columns.source
     return first if all(part.columns.source == first for part in parts) else None
 
@@ -104,7 +104,7 @@ ROWS = Layout("cerlab-rows", 4, {"first": int, "events": tuple}, {"run": "|u1 by
 
 
 class WithEvents(Around):
-    """A run of the compiled engine that keeps the events which later answers may contain.
+    """A run of the compiled engine that keeps the events of later answers.
 
     These are the events of the window. All events are kept without WITHIN, of a query that waits,
     and with WITHIN n EVENTS under PARTITION BY or FROM.
@@ -117,7 +117,7 @@ class WithEvents(Around):
         time: TimeAxis | None,
         state: bytes | None,
     ) -> None:
-        """Open a run with `opened`; raise as `Compiled.run`."""
+        """Open a run by the function `opened`; raise as `Compiled.run`."""
         self._pattern = pattern
         self.recent = Recent()
         inner = None if state is None else self._resume(state)
@@ -127,7 +127,7 @@ class WithEvents(Around):
         expect(self.recent.length == self._run.position, "how many events were read")
 
     def push(self, events: Stream) -> Iterator[AnswerBatch]:
-        """Read more events, which are kept until `forget`; yield the answers that they complete."""
+        """Read more events and keep them until `forget`; yield the answers that they complete."""
         from cerlab.engine.answers import one_batch  # NumPy loads here
 
         first = self._run.position
@@ -140,13 +140,13 @@ class WithEvents(Around):
             self.recent.append(read if count >= thresholds.FEWEST else Stream(read.events))
 
     def advance(self, until: Until) -> Iterator[AnswerBatch]:
-        """Promise that all events before a time have come; raise as the run."""
+        """Declare that all events before a time have arrived; raise as the inner run."""
         from cerlab.engine.answers import one_batch  # NumPy loads here
 
         return map(one_batch, self._run.advance(until))
 
     def finish(self) -> Iterator[AnswerBatch]:
-        """Return no answers: those that wait need a promise."""
+        """Return no answers, because waiting answers need `advance`."""
         return iter(())
 
     def waiting(self) -> int:
@@ -158,7 +158,7 @@ class WithEvents(Around):
         self.recent.forget(self._run.lowest)
 
     def state(self) -> bytes:
-        """Return the state of the run, and the events."""
+        """Return the state of the inner run together with the kept events."""
         from numpy import frombuffer, uint8  # NumPy loads here
 
         offset = max(self.recent.offset, self._run.lowest)
@@ -169,7 +169,7 @@ class WithEvents(Around):
         return codec.write(ROWS, pattern_digest(self._pattern), values, arrays)
 
     def _resume(self, state: bytes) -> bytes:
-        """Restore the events of a state, and return that of the run; raise `BadData` for others."""
+        """Restore the events of a state, and return the state of the inner run; raise `BadData`."""
         values, arrays = codec.read(ROWS, pattern_digest(self._pattern), state)
         with reading_state():
             events = [codec.event_from_values(*row) for row in values["events"]]

@@ -1,4 +1,4 @@
-"""Aggregates over the answers of events that are still arriving, without listing them.
+"""Aggregates over answers whose events are still arriving, without listing the answers.
 
 The totals of runs are carried from event to event (`engine.reference.totals`), so an event costs as
 many totals as there are transitions, starts in the window and groups, however many answers it
@@ -68,11 +68,11 @@ if TYPE_CHECKING:
     from cerlab.evaluate.running_batches import Batches, Ending, Listed
 
 SUMMED = ("number", "duration")
-"""The kinds of values that have a sum."""
+"""Kinds of values that can be summed."""
 
 
 class Row(NamedTuple):
-    """A group of answers; fields by which they are not grouped are None."""
+    """One group of answers in a result; fields that do not group are None."""
 
     end: int | None
     start: int | None
@@ -84,7 +84,7 @@ TOTALS = Layout("cerlab-totals", 5, {"time": AXIS, "body": tuple})
 
 
 class RunningTotals(AtOnce[Any]):
-    """The totals of the answers to a query on a stream that arrives: a run of tables."""
+    """A run that yields tables of totals over the answers on an arriving stream."""
 
     def __init__(
         self,
@@ -93,7 +93,7 @@ class RunningTotals(AtOnce[Any]):
         time: TimeAxis | None,
         state: bytes | None = None,
     ) -> None:
-        """Open a run, from a `state` if there is one; raise `BadData` for other bytes.
+        """Open a run, from a `state` if there is one; raise `BadData` for an invalid state.
 
         If filters compare labels, or answers wait, the answers are listed. Raise `Unsupported` for
         queries that have neither an automaton nor a transducer, and as `Compiled.run`.
@@ -200,13 +200,13 @@ class RunningTotals(AtOnce[Any]):
             self._ends.resume(ends, self.position)
 
     def _read_place(self, start: Any, group: Any) -> tuple[int, int]:
-        """Return the start and the group of runs in a state; raise `BadData` for others."""
+        """Return the start and group of runs in a state; raise `BadData` if they are invalid."""
         expect(is_whole(start, 0, max(1, self.position)), "the start of runs")
         self._groups.check_group(group)
         return start, group
 
     def _read_total(self, runs: Any, sums: Any, least: Any) -> Total:
-        """Return the total of runs in a state; raise `BadData` for others."""
+        """Return the total of runs in a state; raise `BadData` if it is invalid."""
         extremes, summands = self._extremes, self._summands
         expect(type(runs) is int and runs > 0, "a number of runs")
         expect(len(sums) == 3 * len(summands) and len(least) == len(extremes), "a total")
@@ -222,7 +222,7 @@ class RunningTotals(AtOnce[Any]):
         return Total(runs, sums, least)
 
     def _read_row(self, end: Any, start: Any, key: Any, group: Any) -> Row:
-        """Return a group of answers in a state; raise `BadData` for others."""
+        """Return a group of answers in a state; raise `BadData` if it is invalid."""
         by_end = self._waits and "end" in self._request.groups
         expect(is_whole(end, 0, self.position) if by_end else end is None, "the end of a group")
         expect((start is None) == ("start" not in self._request.groups), "a group")
@@ -259,13 +259,13 @@ class RunningTotals(AtOnce[Any]):
                 self._read_event(event, rows)
 
     def _leave_arrays(self) -> None:
-        """Move the totals to the substreams of the driver."""
+        """Move the totals from arrays back to the substreams of the driver."""
         if self._batches is not None:
             self._batches.write_back()
             self._batches = None
 
     def _read_batch(self, stream: Stream, rows: dict[Row, Total]) -> bool:
-        """Read all events by the kernel, or none; return whether they were read."""
+        """Read all events by the kernel or none of them; return whether they were read."""
         from cerlab.engine.flat_program import TooLarge  # NumPy loads here
 
         try:
@@ -279,7 +279,7 @@ class RunningTotals(AtOnce[Any]):
         return True
 
     def _read_arrays(self, stream: Stream) -> Iterator[Ending]:
-        """Read events into arrays, or into new arrays if those cannot represent the values."""
+        """Read events into arrays; if these cannot represent the values, into new arrays."""
         from cerlab.evaluate.numbering import Unfit
         from cerlab.evaluate.running_batches import Batches, Query
 
@@ -296,7 +296,7 @@ class RunningTotals(AtOnce[Any]):
         return endings
 
     def _read_listed(self, listed: Listed, stream: Stream, rows: dict[Row, Total]) -> None:
-        """Read events, and list the answers that end at them."""
+        """Read events, and list the answers that end at them to add up totals."""
         parts = [stream]
         try:
             self._ends_after(stream)
@@ -314,7 +314,7 @@ class RunningTotals(AtOnce[Any]):
                 self._ends, self.position = ends, listed.run.position
 
     def _ends_after(self, stream: Stream) -> tuple[SlidingEnds | None, list[int] | None]:
-        """Return the sliding window after a batch, and its first end at each event.
+        """Return the sliding window after a batch, and the window's first end at each event.
 
         Raise as `SlidingEnds.read`.
         """
@@ -331,7 +331,7 @@ class RunningTotals(AtOnce[Any]):
             self._add(end, key, place, total, lowest[end - self.position] if lowest else None, rows)
 
     def advance(self, until: Until) -> Iterator[Any]:
-        """Promise that all events before a time were pushed; yield the groups that this changes.
+        """Declare that all events before a time were pushed; yield the groups that this changes.
 
         Raise as `WaitRun.advance`; warn if no answer can wait.
         """
@@ -347,7 +347,7 @@ class RunningTotals(AtOnce[Any]):
         return 0 if self._listed is None else self._listed.run.waiting()
 
     def _check_columns(self, stream: Stream) -> bool:
-        """Return whether the columns of a batch show that its values have totals; note kinds."""
+        """Return whether the columns show that all values have totals; note the kinds of values."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -373,7 +373,7 @@ class RunningTotals(AtOnce[Any]):
         return True
 
     def _check(self, events: Iterable[Event]) -> None:
-        """Note the kinds of values; raise `BadData` and `TypeMismatch` for one without a total."""
+        """Note the kinds of values; raise `BadData` or `TypeMismatch` if a value has no total."""
         kinds, doubles = dict(self._kinds), set(self._doubles)
         for event in polled(events):
             for name in self._attributes:
@@ -427,7 +427,7 @@ class RunningTotals(AtOnce[Any]):
         lowest: int | None,
         rows: dict[Row, Total],
     ) -> None:
-        """Add the answers of an end, of one start and group, to its row."""
+        """Add the answers of one end, start and group to the row of their group."""
         names, (first, group) = self._request.groups, place
         start = first if "start" in names else None
         if lowest is not None:
@@ -463,7 +463,7 @@ class RunningTotals(AtOnce[Any]):
         return value if measure.function == "min" else Greatest(value)
 
     def _table(self, rows: dict[Row, Total]) -> Any:
-        """Return the rows as a table with the columns of `aggregated`."""
+        """Return result rows as a table with the columns of `aggregated`."""
         import pyarrow as pa
 
         totals = list(rows.values())
@@ -505,10 +505,10 @@ class RunningTotals(AtOnce[Any]):
 
 
 class TotalsUpToBadValues(RunningTotals):
-    """The totals of a stream up to its first bad value, for callers that cannot repeat events."""
+    """Totals of a stream up to its first bad value, for callers that cannot repeat events."""
 
     def push(self, events: Stream) -> Iterator[Any]:
-        """Read more events; raise as `RunningTotals`, after the tables of the earlier events."""
+        """Read more events; raise as `RunningTotals` after the tables of the earlier events."""
         before = self.position
         try:
             yield from super().push(events)
@@ -520,7 +520,7 @@ class TotalsUpToBadValues(RunningTotals):
 
 
 def _check_waits(pattern: Pattern, request: Request) -> None:
-    """Raise `Unsupported` for answers that wait and of which no totals can be kept."""
+    """Raise `Unsupported` for waiting answers whose totals cannot be kept."""
     if not has_labels(pattern, live=True):
         raise Unsupported(
             "CER0418",
@@ -536,7 +536,7 @@ def _check_waits(pattern: Pattern, request: Request) -> None:
 
 
 def _parts(value: Value) -> tuple[int, int, int]:
-    """Return a number as its count 1, its integer value, and its multiple of the least double.
+    """Return a number as count 1, integer value, and multiple of the least double.
 
     Return zeros for NULL and NaN. A duration is the integer of its nanoseconds.
     """

@@ -1,4 +1,4 @@
-"""Running totals over large batches, as arrays that are kept from batch to batch.
+"""Running totals over large batches, as arrays that persist from batch to batch.
 
 Small batches are read event by event, with the totals of `RunTotals`; a saved state consists of
 these, too. Changing the form moves all totals. So the form changes only at the first large batch,
@@ -45,18 +45,18 @@ from cerlab.predicates.truth import Key, key_of, partition_key
 
 
 class Ending(NamedTuple):
-    """The total of the answers of one row of a batch."""
+    """The total of the answers in one row of a batch."""
 
     end: int
     key: Key
     of_key: tuple[Value, ...]
-    """The values of the request's attributes of the key, at its first event here."""
+    """Values of the grouping attributes of the key, at the key's first event in the batch."""
     place: Place
     total: Total
 
 
 class Query(NamedTuple):
-    """The query of a session, and how its values are numbered."""
+    """The query of a session, and the numbering of its values."""
 
     machine: LabelledMachine
     stage: SymbolStage
@@ -66,7 +66,7 @@ class Query(NamedTuple):
 
 
 class _Open(NamedTuple):
-    """The runs of the driver, and their numbers for the kernel."""
+    """The open runs of the driver, and their numbers in the kernel."""
 
     partition: int
     state: int
@@ -76,7 +76,7 @@ class _Open(NamedTuple):
 
 
 class Batches:
-    """The totals of the substreams of a driver as arrays, which read batches."""
+    """The totals of a driver's substreams as arrays, which read batches."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class Batches:
         stream: Stream,
         doubles: Collection[str],
     ) -> None:
-        """Take over the totals of a driver that is to read a batch; raise as `read`."""
+        """Take over the totals of a driver to read a batch; raise as `read`."""
         plan, request = driver.plan, query.request
         self._driver, self._query = driver, query
         self._owners: dict[int, tuple[Key, tuple[Value, ...]]] = {}
@@ -124,7 +124,7 @@ class Batches:
             self._totals.begin(runs, of_parts, program.moves.states, self._numbering.groups)
 
     def read(self, stream: Stream, first: int, doubles: Collection[str]) -> Iterator[Ending]:
-        """Read events, the first one at position `first`; return the rows that they complete.
+        """Read events, the first at position `first`; return the rows that they complete.
 
         The rows are in the order of their ends; if ends do not matter, there is one row for each
         group. `doubles` are the attributes that have had some. Raise `TooLarge`, `BadData`, and
@@ -152,7 +152,7 @@ class Batches:
         return self._endings(ends._replace(end=read.positions[ends.end]), read.codes[ends.end])
 
     def takes(self, *, large: bool) -> bool:
-        """Return whether arrays read this batch: it is large, or too few small ones came so far.
+        """Return whether arrays read this batch: it is large, or few small batches came before.
 
         A small batch costs as much as moving some totals to another form.
         """
@@ -217,7 +217,7 @@ class Batches:
 def endings_of(
     totals: EndTotals, owners: Iterable[tuple[Key, tuple[Value, ...]]], numbering: Numbering
 ) -> Iterator[Ending]:
-    """Return the rows of totals, whose keys and their values are `owners`."""
+    """Return the rows of totals; `owners` are their keys and the values of the keys."""
     rows = zip(
         *(totals.end.tolist(), owners, totals.start.tolist()),
         *(numbering.groups_of(totals.group), numbering.totals(totals)),
@@ -227,14 +227,14 @@ def endings_of(
 
 
 class Listed:
-    """The totals of the answers of a run, which lists them."""
+    """The totals of the answers of a run that lists its answers."""
 
     def __init__(self, pattern: Pattern, request: Request, groups: Groups, run: WithEvents) -> None:
         self.run = run
         self._pattern, self._request, self._groups = pattern, request, groups
 
     def read(self, stream: Stream, doubles: Collection[str]) -> Iterator[Ending]:
-        """Read events; yield the rows that they complete, in the order of their ends.
+        """Read events; yield the rows that they complete, sorted by end.
 
         `doubles` are the attributes that have had some. Raise `BadData` after the rows of the
         events before a bad one.
@@ -250,13 +250,13 @@ class Listed:
             raise error
 
     def advance(self, until: Until, doubles: Collection[str]) -> Iterator[Ending]:
-        """Return the rows that a promise completes; raise as `WaitRun.advance`."""
+        """Return the rows that a declared time completes; raise as `WaitRun.advance`."""
         return self._endings([*self.run.advance(until)], doubles)
 
     def _endings(
         self, batches: Sequence[AnswerBatch], doubles: Collection[str]
     ) -> Iterator[Ending]:
-        """Yield the rows of some answers, of which one end may be in two batches."""
+        """Yield the rows of some answers; the answers of one end may come in two batches."""
         answers = join_answers(batches)
         if not len(answers):
             return
@@ -276,11 +276,11 @@ class Listed:
 
 
 PAID = 16
-"""The number of totals that can be moved in the time that arrays lose on a small batch."""
+"""Number of totals that can be moved in the time that arrays lose on a small batch."""
 
 
 def _key(names: Sequence[str], values: Sequence[Value], of: tuple[str, ...]) -> Key:
-    """Return the key of some attributes of events with these values."""
+    """Return the key that events with these values have."""
     key = partition_key(Event("?", dict(zip(names, values, strict=True))), of)
     assert key is not None, "its events are in a partition"
     return key

@@ -1,4 +1,4 @@
-"""Runs of every evaluator: events are pushed, and the answers that they complete come out."""
+"""Runs of every evaluator: events are pushed, and completed answers are returned."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def pattern_digest(pattern: AnyPattern) -> str:
-    """Return the digest of everything that decides the meaning of a state of a pattern."""
+    """Return a digest of everything on which the meaning of a pattern's state depends."""
     if not isinstance(pattern, Pattern):
         from cerlab.logic.sremo.parser import sremo_text  # Lark loads here
 
@@ -41,7 +41,7 @@ def pattern_digest(pattern: AnyPattern) -> str:
 
 
 class Steps(AtOnce[Iterator[Answer]], Generic[Answer]):
-    """A recogniser for each substream, event by event, inside the clauses."""
+    """A run that reads event by event, with a recogniser for each substream."""
 
     def __init__(
         self,
@@ -49,14 +49,14 @@ class Steps(AtOnce[Iterator[Answer]], Generic[Answer]):
         recogniser: Callable[[], Recogniser[Answer]],
         time: TimeAxis | None,
     ) -> None:
-        """Raise `UsageError` for a window in time without a time axis."""
+        """Prepare the run; raise `UsageError` for a window in time without a time axis."""
         check_clock(clauses, time)
         self._driver: driver.Driver[Recogniser[Answer]]
         self._driver = driver.Driver(clauses, recogniser, time)
         self.position = 0
 
     def push(self, events: Stream) -> Iterator[Iterator[Answer]]:
-        """Read events one by one; yield the answers of each, to be exhausted before the next."""
+        """Read events one by one; yield the answers of each before reading the next."""
         for event in events:
             yield driver.answers_at(self._driver, event, self.position)
             self.position += 1
@@ -70,7 +70,7 @@ class StepsOfSremo(AtOnce[list[ComplexEvent]]):
         self.position = 0
 
     def push(self, events: Stream) -> Iterator[list[ComplexEvent]]:
-        """Read events one by one; yield the answers of each, by positions."""
+        """Read events one by one; yield the answers of each, sorted by positions."""
         for event in events:
             at = self.position
             yield [ComplexEvent(M[0], at, M) for M in sorted(self._runs.advance(event, at))]
@@ -78,7 +78,7 @@ class StepsOfSremo(AtOnce[list[ComplexEvent]]):
 
 
 class Replay(Generic[Answer]):
-    """An evaluation that needs the stream as a whole, repeated at each push.
+    """A run for evaluations that need the whole stream, repeated at each push.
 
     It is exact, since no later event can withdraw an answer. It is only for short streams.
     """
@@ -91,7 +91,7 @@ class Replay(Generic[Answer]):
         count: Callable[[Stream], int] | None,
         time: TimeAxis | None,
     ) -> None:
-        """Open a run, which evaluates no events first; `count` is None if no answer can wait."""
+        """Open a run, first on no events; `count` is None if no answer can wait."""
         self._evaluate: Callable[[Stream], Iterable[Answer]] = evaluate
         self._count, self._time = count, time
         self._read: list[Event] = []
@@ -100,11 +100,11 @@ class Replay(Generic[Answer]):
 
     @property
     def position(self) -> int:
-        """The number of events read."""
+        """The number of events read by the run."""
         return len(self._read)
 
     def push(self, events: Stream) -> Iterator[Iterator[Answer]]:
-        """Read more events; yield the answers that have not been given yet."""
+        """Read more events; yield the answers that were not returned yet."""
         self._read += events.events
         yield self._fresh(Stream(self._read, time=self._time))
 
@@ -115,14 +115,14 @@ class Replay(Generic[Answer]):
                 yield answer
 
     def advance(self, until: Until) -> Iterator[Iterator[Answer]]:
-        """Yield the answers of the stream up to a time."""
+        """Yield the answers that a declared time makes known."""
         if self._count is None:
             warn_of_no_wait()
             return
         yield self._fresh(Stream(self._read, time=self._time).up_to(until))
 
     def finish(self) -> Iterator[Iterator[Answer]]:
-        """Return no answers: none is held back."""
+        """Return no answers, because none is held back."""
         return iter(())
 
     def waiting(self) -> int:
@@ -134,7 +134,7 @@ class Replay(Generic[Answer]):
 
 
 class Growing(Around, AtOnce[Iterable[ComplexEvent]]):
-    """A run in Python for the first `SHORT` events, then the compiled engine.
+    """A run in Python for the first `SHORT` events, continued by the compiled engine.
 
     A short or slow stream never needs the engine, which takes a second to load. If more events come
     the engine reads the first ones again, from memory, and continues. This is exact: answers are
@@ -144,7 +144,7 @@ class Growing(Around, AtOnce[Iterable[ComplexEvent]]):
     def __init__(
         self, short: Run[ComplexEvent], grow: Callable[[], Run[ComplexEvent] | None]
     ) -> None:
-        """Open a run; `grow` returns the run that continues it, None if there is no other one."""
+        """Open a run; `grow` returns the engine's run, or None if there is no engine."""
         self._run: Run[ComplexEvent] = short
         self._long = grow
         self._first: list[Event] | None = []
@@ -175,7 +175,7 @@ class Growing(Around, AtOnce[Iterable[ComplexEvent]]):
 
 
 class OpenRegisters(Around, AtOnce["AnswerBatch"]):
-    """The runs of a transducer on a stream that arrives; their state as bytes."""
+    """A transducer's run on an arriving stream, with a state as bytes."""
 
     def __init__(self, pattern: AnyPattern, time: TimeAxis | None, state: bytes | None) -> None:
         from cerlab.engine.registers.evaluation import REGISTERS, RegisterRun  # Numba loads here
@@ -198,7 +198,7 @@ class OpenRegisters(Around, AtOnce["AnswerBatch"]):
                 self._run.resume(*before)
 
     def push(self, events: Stream) -> Iterator[AnswerBatch]:
-        """Read more events; return the batches of answers that they complete."""
+        """Read more events; yield batches of the answers that they complete."""
         return _all_taken(self._run.push(events))
 
     def state(self) -> bytes:
@@ -209,7 +209,7 @@ class OpenRegisters(Around, AtOnce["AnswerBatch"]):
 
 
 class OpenWaits(Around):
-    """Answers that wait, on a stream that arrives; their state as bytes."""
+    """A run of a query with WAIT on an arriving stream, with a state as bytes."""
 
     def __init__(
         self,
@@ -241,14 +241,14 @@ class OpenWaits(Around):
             raise error
 
     def advance(self, until: Until) -> Iterator[list[ComplexEvent]]:
-        """Yield the answers that a promise makes known, by end; raise as `WaitRun.advance`."""
+        """Yield the answers that a declared time makes known, by end; raise like `WaitRun`."""
         if not self.waits:
             warn_of_no_wait()
         else:
             yield self._run.advance(until)
 
     def finish(self) -> Iterator[list[ComplexEvent]]:
-        """Return no answers: those that wait need a promise."""
+        """Return no answers, because waiting answers need `advance`."""
         return iter(())
 
     def waiting(self) -> int:
@@ -273,7 +273,7 @@ def _all_taken(batches: Iterator[AnswerBatch]) -> Iterator[AnswerBatch]:
 
 
 def not_taken(refusal: Exception | str, pattern: AnyPattern | None = None) -> Unsupported:
-    """Return the error for the transducer of a pattern that the engine cannot run."""
+    """Return the error for a pattern whose transducer the engine cannot run."""
     fast = None if pattern is None else written_fast(pattern)
     return Unsupported(
         "CER0403",

@@ -1,4 +1,4 @@
-"""Comparisons of labels in their fast form, on streams where both forms have one meaning."""
+"""Comparisons of labels in their fast form, on streams where both forms have equal answers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def fast_form(pattern: AnyPattern, stream: Stream, *, quietly: bool = False) -> 
 
 
 def warn_of_pairs(pattern: AnyPattern) -> None:
-    """Warn of comparisons that are computed for each pair of events, and say what to write."""
+    """Warn about comparisons that need each pair of events, and suggest the fast form."""
     for one, other in pattern.separated.changed.items() if pattern.separated else ():
         text = f"{predicate_text(one)} is computed for each pair of events, which is slow"
         hint = f"{predicate_text(other)} is fast; with decimals it may differ in the last bit"
@@ -44,14 +44,14 @@ def warn_of_pairs(pattern: AnyPattern) -> None:
 
 
 def written_fast(pattern: AnyPattern) -> str | None:
-    """Return the hint to write comparisons in the fast form; None if they already have it."""
+    """Return the hint to write comparisons in the fast form; None if they have this form."""
     if pattern.separated is None:
         return None
     return "write " + ", ".join(map(predicate_text, pattern.separated.changed.values()))
 
 
 def _range_of(column: Any) -> Range | None:
-    """Return the range of the values of a column; None if they are of several kinds."""
+    """Return the range of the values of a column; None if values have several kinds."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -37,10 +37,10 @@ if TYPE_CHECKING:
 
 
 class FilteredAnswers(Evaluator):
-    """The valuations that another evaluator lists, tested end by end."""
+    """An evaluator that filters the valuations listed by another evaluator."""
 
     def __init__(self, pattern: Pattern, listing: Evaluator) -> None:
-        """Create the tests; `listing` evaluates the query of ``pattern.tested``."""
+        """Create the filters; `listing` evaluates the query of ``pattern.tested``."""
         assert pattern.tested is not None, "no machine supports the outermost filters"
         self.pattern: Pattern = pattern
         self.name, self._listing = listing.name, listing
@@ -52,7 +52,7 @@ class FilteredAnswers(Evaluator):
         return self._answers(stream, None)
 
     def answers_at(self, stream: Stream, lists: ListsAt) -> Iterator[ComplexEvent]:
-        """Return the answers without the ends that `lists` skips, which are not listed."""
+        """Return the answers, except at ends that `lists` rejects, which are not listed."""
         return self._answers(stream, lists)
 
     def _answers(self, stream: Stream, lists: ListsAt | None) -> Iterator[ComplexEvent]:
@@ -66,12 +66,12 @@ class FilteredAnswers(Evaluator):
         return (answer for ending in ends for answer in _answers_of_end(ending, limit))
 
     def count(self, stream: Stream) -> int:
-        """Return the number of answers, which are listed."""
+        """Return the number of answers, by listing them."""
         return number_of(self.answers(stream))
 
     @property
     def _has_no_clause(self) -> bool:
-        """True if every listed answer that passes is an answer unchanged."""
+        """True if every listed answer that passes the tests is an answer unchanged."""
         plan = self._tested.plan
         selects = plan.rivals is not None or plan.strategy is not None
         consumes = plan.consume is not Consume.NONE
@@ -80,7 +80,7 @@ class FilteredAnswers(Evaluator):
     def _rows(
         self, listing: Compiled, stream: Stream, lists: ListsAt | None
     ) -> Iterator[LabelledAnswers]:
-        """Return the rows that pass, of the answers that the compiled engine lists."""
+        """Return the labelled rows that pass, of the answers that the compiled engine lists."""
         from cerlab.engine.tested_rows import RowTests  # Numba loads here
 
         query = self._tested.query
@@ -90,7 +90,7 @@ class FilteredAnswers(Evaluator):
         return map(tests.passing, rows)
 
     def valuations(self, stream: Stream) -> Iterator[Valuation]:
-        """Yield the valuations, by end."""
+        """Yield the valuations that pass, by end."""
         limit = self.pattern.ast.limit
         for ending in self._ends(stream):
             order = valuation_latest_first
@@ -117,19 +117,19 @@ def _answers_of_end(ending: Iterable[Valuation], limit: Limit | None) -> list[Co
 
 
 class CompiledFilters(FilteredAnswers, Compiled):
-    """The tests of the answers that the compiled engine lists, also for events that arrive."""
+    """A filter on the answers that the compiled engine lists, also for arriving events."""
 
     def __init__(self, pattern: Pattern, listing: Compiled) -> None:
-        """Create the tests; `listing` evaluates the query of ``pattern.tested``."""
+        """Create the filters; `listing` evaluates the query of ``pattern.tested``."""
         FilteredAnswers.__init__(self, pattern, listing)
         self._engine, self.plan = listing, listing.plan
 
     def run(self, time: TimeAxis | None, state: bytes | None = None) -> OpenRun:
-        """Return the run on events that arrive; raise as that of the listing engine."""
+        """Return a run on arriving events; raise as the listing engine does."""
         return FilteredRun(self.pattern, self._tested, self._engine.run, time, state)
 
     def run_of_file(self, time: TimeAxis | None) -> Run[ComplexEvent] | None:
-        """Return None: a stream is read as a whole."""
+        """Return None, because filtered queries read a file as a whole."""
         return None
 
     @property
@@ -148,7 +148,7 @@ LISTED = Layout("cerlab-tested", 1, {"consumed": tuple}, {"run": "|u1 bytes"})
 
 
 class FilteredRun(Around):
-    """The tests of the answers that a run of the compiled engine lists."""
+    """A run that filters the answers of a run of the compiled engine."""
 
     def __init__(
         self,
@@ -158,7 +158,7 @@ class FilteredRun(Around):
         time: TimeAxis | None,
         state: bytes | None,
     ) -> None:
-        """Open a run with `opened`; raise `Unsupported` if labels come later, and as `opened`."""
+        """Open a run by `opened`; raise `Unsupported` if labels depend on later events."""
         if not has_labels(tested.query, live=True):
             raise Unsupported(
                 "CER0403",
@@ -200,7 +200,7 @@ class FilteredRun(Around):
             raise error
 
     def advance(self, until: Until) -> Iterator[list[ComplexEvent]]:
-        """Promise that all events before a time have come; yield the answers that pass."""
+        """Declare that all events before a time have arrived; yield the answers that pass."""
         yield self._passing(list(self._run.advance(until)))
 
     def _passing(self, batches: list[AnswerBatch]) -> list[ComplexEvent]:
@@ -232,7 +232,7 @@ class FilteredRun(Around):
         return answers
 
     def finish(self) -> Iterator[list[ComplexEvent]]:
-        """Return no answers: those that wait need a promise."""
+        """Return no answers, because waiting answers need `advance`."""
         return iter(())
 
     def waiting(self) -> int:
@@ -250,7 +250,7 @@ class FilteredRun(Around):
 
 
 def _key(key: Any) -> Key | None:
-    """Return the key of a substream in a state."""
+    """Return the key of a substream in a saved state."""
     if key is None:
         return None
     pairs = tuple((kind, value) for kind, value in key)

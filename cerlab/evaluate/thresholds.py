@@ -9,10 +9,10 @@ SHORT = 4_000
 """Up to this many events no kernels are loaded: loading costs a third of a second (2026-11-22)."""
 
 COLD = 16_000
-"""`SHORT` if kernels have to be compiled: 3 s, against 1.3 s at 80 us per event (2026-11-23)."""
+"""`SHORT` if kernels must be compiled: 3 s, against 1.3 s at 80 us per event (2026-11-23)."""
 
 TECS_ORDER = 20_000
-"""Up to this many events, many answers are in the order of the tECS, by number (2026-11-23)."""
+"""Up to this many events, `auto` orders and numbers answers as the tECS does (2026-11-23)."""
 
 FEW_ANSWERS = 1 << 20
 """Up to this many answers, skipping all of them to reach one is fast enough (2026-11-23)."""

@@ -1,4 +1,4 @@
-"""An evaluator under THROTTLE: the answers of another one, without the ends that come too soon."""
+"""The evaluator of THROTTLE: another evaluator's answers, without ends that come too soon."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Throttled(Evaluator):
-    """The answers of an evaluator at the ends that THROTTLE keeps.
+    """An evaluator that keeps the answers of another one at the ends that THROTTLE allows.
 
     These depend only on the ends with answers. So the evaluator works as without THROTTLE, and the
     answers of the other ends are removed.
@@ -43,7 +43,7 @@ class Throttled(Evaluator):
         self.name = inner.name
 
     def on(self, stream: Stream, *, any_order: bool = False) -> Evaluator:
-        """Return the way for a stream of this length, as the inner evaluator does."""
+        """Return the evaluator for streams of this length, as the inner evaluator does."""
         inner = self._inner.on(stream, any_order=any_order)
         return self if inner is self._inner else throttled(inner, self._throttle)
 
@@ -56,7 +56,7 @@ class Throttled(Evaluator):
         return Throttle(self._throttle, ast.streams, key, time, carried=carried)
 
     def _read(self, stream: Stream) -> Throttle:
-        """Return the filter of a whole stream; raise `BadData` for a bad time."""
+        """Return the filter of ends on a whole stream; raise `BadData` for a bad time."""
         throttle = self._opened(axis_for(self._throttle, stream, stream.time))
         throttle.read(stream)
         return throttle
@@ -87,7 +87,7 @@ class Throttled(Evaluator):
         return self._read(stream).leave(self._inner.on(stream).valuations(stream))
 
     def count(self, stream: Stream) -> int:
-        """Return the number of answers, by the number at each end."""
+        """Return the number of answers, added up over the ends that THROTTLE keeps."""
         inner = self._inner.on(stream, any_order=True)
         if not isinstance(inner, Tecs | CompiledTecs):
             return number_of(self.answers(stream))
@@ -112,14 +112,14 @@ class Throttled(Evaluator):
         return ListAccess([*self.answers(stream)])
 
     def run(self, time: TimeAxis | None) -> Run[ComplexEvent]:
-        """Return the run on events that arrive; raise as that of the inner evaluator."""
+        """Return a run on arriving events; raise as the inner evaluator does."""
         run = self._inner.run(time)
         if isinstance(run, Replay):
             return Replay(self.answers, self._count_of_waits(), time)
         return self._around(run, time)
 
     def labelled_run(self, time: TimeAxis | None) -> Run[Valuation]:
-        """Return the run of valuations."""
+        """Return a run of valuations on arriving events."""
         run = self._inner.labelled_run(time)
         if isinstance(run, Replay):
             return Replay(self.valuations, self._count_of_waits(), time)
@@ -139,7 +139,7 @@ class ThrottledEngine(Throttled, Compiled):
         self._engine, self.plan = inner, inner.plan
 
     def run(self, time: TimeAxis | None, state: bytes | None = None) -> OpenRun:
-        """Return the run on events that arrive; a `state` is one of an earlier run."""
+        """Return a run on arriving events, from a `state` of an earlier run if there is one."""
         values, inner = None, None
         if state is not None:
             from cerlab.engine.throttle import THROTTLE  # NumPy loads here
@@ -152,7 +152,7 @@ class ThrottledEngine(Throttled, Compiled):
         return self._around(run, time, values)
 
     def run_of_file(self, time: TimeAxis | None) -> Run[ComplexEvent] | None:
-        """Return the run on a file; None if the inner evaluator has none.
+        """Return a run on a file; None if the inner evaluator has none.
 
         It is `run`: a run that holds answers back would give them after the batch of their end,
         which the filter has then forgotten.
@@ -170,7 +170,7 @@ class ThrottledEngine(Throttled, Compiled):
 
 
 def throttled(inner: Evaluator, throttle: Window) -> Throttled:
-    """Return an evaluator under THROTTLE."""
+    """Return an evaluator under THROTTLE, around another evaluator."""
     if isinstance(inner, Compiled):
         return ThrottledEngine(inner, throttle)
     return Throttled(inner, throttle)
@@ -197,7 +197,7 @@ def _counts(way: Tecs | CompiledTecs, stream: Stream) -> Iterable[tuple[int, int
 
 
 class ThrottledRun(Around, Generic[Answer]):
-    """The answers of another run at the ends that THROTTLE keeps."""
+    """A run that keeps the answers of another run at the ends that THROTTLE allows."""
 
     def __init__(
         self,
@@ -207,7 +207,7 @@ class ThrottledRun(Around, Generic[Answer]):
         time: TimeAxis | None,
         values: codec.Values | None,
     ) -> None:
-        """Open a run, from the `values` of a state if there are any; raise `BadData` for others."""
+        """Open a run, from the `values` of a state if there is one; raise `BadData` if invalid."""
         self._pattern, self._run, self._throttle = pattern, run, throttle
         self._time = time if isinstance(pattern.ast.throttle, TimeWindow) else None
         self._exhausts = pattern.ast.consume is not Consume.NONE
@@ -237,7 +237,7 @@ class ThrottledRun(Around, Generic[Answer]):
             yield self._throttle.leave_of_part(part, exhausts=self._exhausts)
 
     def advance(self, until: Until) -> Iterator[Iterable[Answer]]:
-        """Promise that all events before a time have come; raise as the inner run."""
+        """Declare that all events before a time have arrived; raise as the inner run does."""
         return self._left(self._run.advance(until))
 
     def finish(self) -> Iterator[Iterable[Answer]]:
