@@ -1,4 +1,4 @@
-"""FlinkCEP's pattern sequences: their builder and their meaning (documentation of FlinkCEP).
+"""FlinkCEP's pattern sequences: how they are built and what they mean (FlinkCEP's documentation).
 
 Reading order: `pattern` (the parts of a sequence, and FlinkCEP's methods that build them),
 `semantics` (partial matches as one relation), `translation` (to CEL, where possible).
@@ -41,7 +41,7 @@ def __dir__() -> list[str]:
 
 
 OTHER = "X"
-"""Type of an event that no part matches, in the streams of `difference`."""
+"""Type of events that no part matches, in the streams of `difference`."""
 
 
 @lists_options(io.HowToRead)
@@ -118,7 +118,7 @@ def to_cel(pattern: FlinkPattern, *, key_by: str | Sequence[str] = ()) -> str:
 
 
 def _skip_error(pattern: FlinkPattern) -> Unsupported:
-    """Return the error that CEL has no skip strategy, with a shortest example."""
+    """Return the error that CEL has no skip strategies, with a shortest example."""
     message = (
         f"CEL cannot express this pattern of FlinkCEP: {pattern.skip.to.value} drops "
         "matches because of others"

@@ -26,28 +26,28 @@ from cerlab.predicates.truth import satisfies
 
 
 class Contiguity(Enum):
-    """The events that may come before a matched event; the value is FlinkCEP's word."""
+    """The kinds of events that may come before a matched event; values are FlinkCEP's words."""
 
     STRICT = "next"
-    """No event."""
+    """No event may come before the matched event."""
     RELAXED = "followedBy"
     """Events between parts are ignored if they do not match the next part."""
     ANY = "followedByAny"
-    """Any events."""
+    """Any events may come before the matched event."""
 
 
 class WithinType(Enum):
-    """The event from which a window counts; the value is FlinkCEP's word."""
+    """The event at which a window starts; each value is FlinkCEP's word."""
 
     FIRST_AND_LAST = "FIRST_AND_LAST"
-    """The first event of the match."""
+    """The window starts at the first event of the match."""
     PREVIOUS_AND_CURRENT = "PREVIOUS_AND_CURRENT"
-    """The previous event of the match."""
+    """The window starts at the previous event of the match."""
 
 
 @dataclass(frozen=True, slots=True)
 class Within:
-    """``within(width)``: a time less than `width` units of an attribute after an event.
+    """``within(width)``: less than `width` units of an attribute after an event.
 
     FlinkCEP ignores windows of width 0.
     """
@@ -57,7 +57,7 @@ class Within:
 
 
 class Candidate(NamedTuple):
-    """The event at a position of a stream, and the events that a partial match took before it.
+    """The event at a position, and the events that a partial match took before.
 
     `path` has each event of the partial match with the name of its part.
     """
@@ -78,7 +78,7 @@ class Candidate(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class EventTest:
-    """A ``where`` condition: a type, and a condition on the event.
+    """The test of ``where``: an event type, and a condition on the event.
 
     `compared` is an iterative condition: it also reads earlier events of the match, and refers to
     the event itself by `name`, the name of the part.
@@ -111,7 +111,7 @@ class EventTest:
                 raise AssertionError("`where` refuses functions")
 
     def _events_of(self, name: str, at: Candidate) -> list[Event]:
-        """Return the events of a name: those taken so far, and for its own part this event too."""
+        """Return the events that a part has taken; for the current part, also this event."""
         return at.events_of(name) + ([at.event] if name == self.name else [])
 
 
@@ -174,7 +174,7 @@ EVERY_MATCH = Skip()
 @rich_display
 @dataclass(frozen=True, slots=True)
 class FlinkPattern:
-    """A pattern sequence; each method returns one with a part changed or added.
+    """A pattern sequence; each method returns a new sequence with a part changed or added.
 
     The methods have FlinkCEP's names, and raise `IllFormed` for combinations that FlinkCEP refuses.
     A part matches events of the given type, or else of the type that is its name.
@@ -206,7 +206,7 @@ class FlinkPattern:
 
     @keywords_by_name
     def notFollowedBy(self, name: str, type: str | None = None) -> FlinkPattern:
-        """Add a condition that no event matches before the next part takes one."""
+        """Add a condition that no event matches this part before the next part takes an event."""
         return self._not(name, type, anywhere=True)
 
     def where(self, condition: str) -> FlinkPattern:
@@ -224,17 +224,17 @@ class FlinkPattern:
 
     @keywords_by_name
     def oneOrMore(self, window: object = None) -> FlinkPattern:
-        """Let the last part match one event or more; a `window` is refused, as in `times`."""
+        """Let the last part match one or more events; a `window` is refused, as in `times`."""
         return self._without_window(window)._with_quantifier(1, None)
 
     @keywords_by_name
     def timesOrMore(self, lo: int, window: object = None) -> FlinkPattern:
-        """Let the last part match `lo` events or more; a `window` is refused, as in `times`."""
+        """Let the last part match `lo` or more events; a `window` is refused, as in `times`."""
         return self._without_window(window)._with_quantifier(lo, None)
 
     @keywords_by_name
     def times(self, lo: int, hi: int | None = None, window: object = None) -> FlinkPattern:
-        """Let the last part match `lo` events, or from `lo` to `hi`; 0 also makes it optional.
+        """Let the last part match `lo` events, or `lo` to `hi`; 0 also makes the part optional.
 
         FlinkCEP's window between the events raises `Unsupported`, with a hint.
         """
@@ -261,7 +261,7 @@ class FlinkPattern:
         return self._inner(Contiguity.STRICT)
 
     def allowCombinations(self) -> FlinkPattern:
-        """Allow any events between those of the last part, matching ones too."""
+        """Allow any events between those of the last part, even matching ones."""
         return self._inner(Contiguity.ANY)
 
     @keywords_by_name
@@ -276,7 +276,7 @@ class FlinkPattern:
     def within(
         self, width: int, attribute: str, withinType: WithinType | str = WithinType.FIRST_AND_LAST
     ) -> FlinkPattern:
-        """Limit the time from the first event to the last to less than `width`.
+        """Limit the time from the first to the last event to less than `width`.
 
         Of several limits the least applies. ``within(5, "t", "PREVIOUS_AND_CURRENT")`` limits the
         time from the event before the last part to its event.
@@ -340,7 +340,7 @@ class FlinkPattern:
         return replace(self, parts=(*rest, replace(last, test=test)))
 
     def _read(self, text: str) -> tuple[Predicate | None, Condition | None]:
-        """Parse a condition: on the last event alone, or one that also reads earlier events."""
+        """Parse a condition on the event of the last part, which may also read earlier parts."""
         last = self.parts[-1]
         try:
             return _predicate(last.test.type, text), None
@@ -375,7 +375,7 @@ class FlinkPattern:
         return self._last(may, "a quantifier is consecutive or has combinations", inner=inner)
 
     def _last(self, may: bool, words: str, **changes: Any) -> FlinkPattern:
-        """Return the sequence with changes to the last part, or raise `IllFormed`."""
+        """Return the sequence with its last part changed; raise `IllFormed` if this is invalid."""
         if not may:
             raise _refusal(words)
         return replace(self, parts=(*self.parts[:-1], replace(self._positive, **changes)))
@@ -385,14 +385,14 @@ class FlinkPattern:
 
 
 def windows(pattern: FlinkPattern) -> list[Within]:
-    """Return the windows of a sequence: that of the match and those of its parts."""
+    """Return all windows of a sequence: that of the match and those of parts."""
     each = [pattern.window, *(part.gap for part in pattern.parts)]
     return [window for window in each if window is not None]
 
 
 @keywords_by_name
 def begin(name: str, type: str | None = None) -> FlinkPattern:
-    """Return a sequence of one part: events of a type (default: the name).
+    """Return a sequence of one part, which matches events of a type (default: the part's name).
 
     Args:
         name: The name of the part.
@@ -405,7 +405,7 @@ def begin(name: str, type: str | None = None) -> FlinkPattern:
 
 
 def parse_pattern(text: str) -> FlinkPattern:
-    """Parse a chain of calls, the inverse of ``str``.
+    """Parse a chain of method calls, the inverse of ``str``.
 
     Arguments are texts and integers. Raises `IllFormed` for other texts, and the errors of the
     methods.
@@ -437,7 +437,7 @@ def _called(tree: ast.expr) -> FlinkPattern:
 _METHODS = frozenset(
     name for name, each in vars(FlinkPattern).items() if name[0] != "_" and callable(each)
 )
-"""Names of the calls that a chain may have."""
+"""Method names that a chain may contain."""
 
 
 def _part(name: str, type: str | None, contiguity: Contiguity) -> Part:
@@ -445,7 +445,7 @@ def _part(name: str, type: str | None, contiguity: Contiguity) -> Part:
 
 
 def _of_type(name: str, type: str | None) -> EventTest:
-    """Return the test of a part by its name; raises `Unsupported` for a group."""
+    """Return the type test of a part named so; raises `Unsupported` for a group."""
     if isinstance(name, FlinkPattern):
         hint = "write the parts of a group without a quantifier one after the other"
         raise Unsupported("CER0457", "groups of patterns of FlinkCEP are not supported", hint=hint)
@@ -481,7 +481,7 @@ def _predicate(type: str, text: str) -> Predicate:
 
 
 def _compared(name: str, text: str) -> Condition | None:
-    """Return the condition on an event, by its name, and on earlier events, or None."""
+    """Return a text as a condition on an event and on earlier events, or None."""
     try:
         formula, _ = parse_cel(f"{name_text(name)} FILTER {text}")
     except (QuerySyntaxError, IllFormed):
@@ -497,7 +497,7 @@ def _compared(name: str, text: str) -> Condition | None:
 def _as_condition(
     name: str, predicate: Predicate | None, compared: Condition | None
 ) -> Condition | None:
-    """Return the condition of either form; None without a condition."""
+    """Return a condition in either form; None without a condition."""
     return compared if predicate is None else On(name, predicate)
 
 

@@ -40,7 +40,7 @@ MAX_PARTIAL = 20_000
 
 
 class Partial(NamedTuple):
-    """A partial match that waits in part `k`, which has taken `taken_here` events.
+    """A partial match that waits in part `k` and has taken `taken_here` events for it.
 
     `has_waited` is true if an event was ignored since. `free` is true if the previous greedy part
     ended at its ``until``. `last` is the part that took the last event, and `events` has each event
@@ -61,7 +61,7 @@ class Partial(NamedTuple):
 
 
 class Action(Enum):
-    """An action of a partial match at an event."""
+    """The reaction of a partial match to an event."""
 
     TAKE = "take"
     IGNORE = "ignore"
@@ -70,7 +70,7 @@ class Action(Enum):
 
 
 class Edge(NamedTuple):
-    """An action, and the state of the partial match after it."""
+    """An action on an event, and the state of the partial match after it."""
 
     action: Action
     k: int = 0
@@ -127,14 +127,14 @@ def flink_matches(
 
 @dataclass(slots=True)
 class _OfKey:
-    """The state of a key: partial matches, matches that await a skip strategy, last event."""
+    """The state of one key: partial matches, matches that await a skip strategy, last event."""
 
     partials: list[Partial] = field(default_factory=lambda: [Partial()])
     waiting: list[Valuation] = field(default_factory=list)
     last: int = -1
 
     def expire(self, pattern: FlinkPattern, times: Sequence[int], now: Any) -> list[Valuation]:
-        """Drop partial matches that are too late; return the matches found by time alone."""
+        """Drop partial matches that are too late; return the matches that time alone completes."""
         late = [p for p in self.partials if p.events and _is_timed_out(pattern, p, times, now)]
         self.partials = [partial for partial in self.partials if partial not in late]
         return [_valuation(p.events, self.last) for p in late if _is_pending(pattern, p)]
@@ -153,7 +153,7 @@ class _OfKey:
 
 
 def _is_pending(pattern: FlinkPattern, at: Partial) -> bool:
-    """Return whether a partial match waits for time to pass without an event."""
+    """Return whether a partial match waits for time to pass, without needing an event."""
     return _ends_by_time(pattern) and at.k == len(pattern.parts) - 1
 
 
@@ -190,7 +190,7 @@ def check_ending(pattern: FlinkPattern) -> None:
 
 
 def _is_timed_out(pattern: FlinkPattern, at: Partial, times: Sequence[int], now: Any) -> bool:
-    """Return whether a partial match has timed out; it does at exactly the width."""
+    """Return whether a partial match has timed out, which also happens at exactly the width."""
     whole, gap = pattern.window, _gap(pattern, at)
     return (whole is not None and 0 < whole.width <= now - times[at.start]) or (
         gap is not None and 0 < gap.width <= now - times[at.events[-1][1]]
@@ -217,7 +217,7 @@ def _gap(pattern: FlinkPattern, at: Partial) -> Within | None:
 
 
 def _times(pattern: FlinkPattern, events: Sequence[Event]) -> list[int]:
-    """Return the times of the events, or an empty list without windows."""
+    """Return the times of the events, or an empty list if no window needs times."""
     attributes = {window.attribute for window in windows(pattern)}
     if not attributes:
         return []
@@ -238,7 +238,7 @@ def _times(pattern: FlinkPattern, events: Sequence[Event]) -> list[int]:
 def _advance(
     pattern: FlinkPattern, partial: Partial, t: Candidate
 ) -> tuple[list[Partial], list[Valuation]]:
-    """Return the partial matches and the matches that one partial match leads to at an event."""
+    """Return the partial matches and the matches that follow from one partial match at an event."""
     parts = pattern.parts
     partials: list[Partial] = []
     matches: list[Valuation] = []
@@ -271,7 +271,7 @@ def _valuation(events: Sequence[tuple[str, int]], end: int) -> Valuation:
 
 
 def _edges(pattern: FlinkPattern, at: Partial, t: Candidate) -> Iterator[Edge]:
-    """Yield the possible actions at an event, nearest parts first."""
+    """Yield the possible actions of a partial match at an event, nearest parts first."""
     if at.k == len(pattern.parts) or _is_withheld(pattern, at, t):
         return
     part = pattern.parts[at.k]
@@ -303,7 +303,7 @@ def _edges(pattern: FlinkPattern, at: Partial, t: Candidate) -> Iterator[Edge]:
 
 
 def _is_withheld(pattern: FlinkPattern, at: Partial, t: Candidate) -> bool:
-    """Return whether the previous greedy part withholds the event, because it could take it."""
+    """Return whether a greedy part before withholds the event, because it could take the event."""
     if at.free or at.taken_here or at.has_waited:
         return False
     j = at.k - 1
@@ -317,7 +317,7 @@ def _is_withheld(pattern: FlinkPattern, at: Partial, t: Candidate) -> bool:
 
 
 def _is_free(pattern: FlinkPattern, at: Partial, t: Candidate) -> bool:
-    """Return whether the event ends a greedy part by ``until``, which then withholds nothing."""
+    """Return whether ``until`` ends a greedy part at the event, so that it withholds nothing."""
     part = pattern.parts[at.k]
     if isinstance(part, NotPart):
         return part.anywhere and at.free
@@ -325,7 +325,7 @@ def _is_free(pattern: FlinkPattern, at: Partial, t: Candidate) -> bool:
 
 
 def _after_taking(part: Part, k: int, count: int) -> tuple[int, int]:
-    """Return the part and count after one more event; loops drop counts that have no effect."""
+    """Return the part and count after taking an event; loops omit counts that have no effect."""
     if part.hi == count + 1:
         return k + 1, 0
     return k, count + 1 if part.hi is not None else min(count + 1, part.lo)
@@ -354,7 +354,7 @@ def _may_leave(part: Part, count: int) -> bool:
 
 
 def _stops(pattern: FlinkPattern, at: Partial) -> list[EventTest]:
-    """Return the tests of ``notFollowedBy`` that end a partial match where it waits.
+    """Return the tests of ``notFollowedBy`` that end a waiting partial match.
 
     Before the first event of a part, these are the tests since the last event. Between its events,
     it is the test of the next part, which FlinkCEP applies there too. Once a part with an upper
@@ -373,7 +373,7 @@ def _stops(pattern: FlinkPattern, at: Partial) -> list[EventTest]:
 
 
 def _nots_before(pattern: FlinkPattern, k: int) -> Iterator[tuple[int, NotPart]]:
-    """Yield each ``notFollowedBy`` before a part, back to a part that always takes an event.
+    """Yield each ``notFollowedBy`` before a part, back to a part that must take an event.
 
     A ``notNext`` in between makes FlinkCEP forget the ones before it.
     """
@@ -386,7 +386,7 @@ def _nots_before(pattern: FlinkPattern, k: int) -> Iterator[tuple[int, NotPart]]
 
 
 def _may_end(pattern: FlinkPattern, at: Partial, t: Candidate) -> bool:
-    """Return whether the match is complete; FlinkCEP evaluates this at the last event taken."""
+    """Return whether the match may be complete; FlinkCEP decides at the last event taken."""
     if at.k == len(pattern.parts):
         return True
     if _is_withheld(pattern, at, t):
@@ -403,7 +403,7 @@ def _may_end(pattern: FlinkPattern, at: Partial, t: Candidate) -> bool:
 def _apply_skip(
     pattern: FlinkPattern, partials: list[Partial], waiting: list[Valuation]
 ) -> tuple[list[Partial], list[Valuation], list[Valuation]]:
-    """Return the remaining partial matches, the completed matches, and the delayed ones.
+    """Return the remaining partial matches, completed matches and delayed matches after a skip.
 
     The match that begins first is returned as soon as no partial match began earlier; matches and
     partial matches that it prunes are dropped. Among matches with equal start and end, the first
@@ -425,7 +425,7 @@ def _apply_skip(
 
 
 def _pruned_before(pattern: FlinkPattern, match: Valuation) -> int:
-    """Return the position before which matches are pruned; 0 without events of the named part."""
+    """Return the position before which matches are dropped; 0 if the named part has no events."""
     skip = pattern.skip
     if skip.name is not None:
         positions = match.labels.get(skip.name, (0,))

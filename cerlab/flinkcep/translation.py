@@ -33,7 +33,7 @@ from cerlab.predicates import syntax as pred
 from cerlab.predicates.condition import Correlation, On, alternatives, atomics
 
 MAX_NODES = 2_000
-"""Most nodes of a formula: each optional part doubles the formula."""
+"""Most nodes of a formula, which each optional part doubles."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class _Taken:
 
 @dataclass(frozen=True, slots=True)
 class _Prefix:
-    """The parts so far that take events, up to one that took an event.
+    """The parts of a prefix, up to one that took an event.
 
     The next events pass none of the tests `away`, and the very next one none of `at_once`. `greedy`
     is the previous part, if it is greedy: it withholds the events that it could take.
@@ -58,7 +58,7 @@ class _Prefix:
     at_once: tuple[EventTest, ...] = ()
     greedy: Part | None = None
     nots: bool = False
-    """True if some of `away` come from ``notFollowedBy``."""
+    """True if ``notFollowedBy`` contributed to the forbidden events `away`."""
 
 
 def flink_query(pattern: FlinkPattern, key_by: tuple[str, ...] = ()) -> CeqlQuery:
@@ -99,7 +99,7 @@ def flink_query(pattern: FlinkPattern, key_by: tuple[str, ...] = ()) -> CeqlQuer
 
 
 def _without_event(pattern: FlinkPattern, absent: NotPart) -> cel.Formula:
-    """Return an event and a time without another: FlinkCEP's window starts at the first event."""
+    """Return an event, and a time without another: FlinkCEP's window starts at the first event."""
     first, *others = pattern.parts
     if len(others) > 1 or not isinstance(first, Part) or pattern.window is None:
         raise _no_cel(
@@ -115,7 +115,7 @@ def _without_event(pattern: FlinkPattern, absent: NotPart) -> cel.Formula:
 
 
 def _check_comparisons(pattern: FlinkPattern) -> None:
-    """Raise `Unsupported` for an iterative condition that a gap would test, or on its own group.
+    """Raise `Unsupported` for an iterative condition that a gap would test, or on its own part.
 
     FILTER tests the events that were taken; events left out are NOT(..), which reads one event.
     """
@@ -145,7 +145,7 @@ def _inclusive(window: Within) -> AttributeWindow:
 
 
 def _check_gaps(pattern: FlinkPattern) -> None:
-    """Raise `Unsupported` for a window from the previous event that FlinkCEP forgets in part.
+    """Raise `Unsupported` for a window from the previous event that FlinkCEP applies only partly.
 
     It belongs to the state of a part without a quantifier, which must be entered when the previous
     event is taken.
@@ -174,7 +174,7 @@ _HINT = "cerlab.flink.matches returns the matches, cerlab.flink.difference a sho
 
 
 def _check_labels(pattern: FlinkPattern) -> None:
-    """Raise `Unsupported` for a name that is the type of another part."""
+    """Raise `Unsupported` for a part whose name is the type of another part."""
     for part in pattern.parts:
         others = {each.test.type for each in pattern.parts} - {part.test.type}
         if part.name in others or (
@@ -184,7 +184,7 @@ def _check_labels(pattern: FlinkPattern) -> None:
 
 
 def _forbid(pattern: FlinkPattern, k: int, part: NotPart, prefix: _Prefix) -> _Prefix:
-    """Return the prefix with a negative part added.
+    """Return a translated prefix with a negative part added.
 
     ``notFollowedBy`` applies to all events up to the next one taken, ``notNext`` to one.
     """
@@ -226,7 +226,7 @@ def _disjoint(one: AnyPart, other: AnyPart) -> None:
 
 
 def _take(pattern: FlinkPattern, k: int, part: Part, prefix: _Prefix) -> _Prefix:
-    """Return the prefix of a translation, extended by part k, which matches events."""
+    """Return a translated prefix extended by part k, which matches events."""
     following = pattern.parts[k + 1] if k + 1 < len(pattern.parts) else None
     inner: tuple[EventTest, ...] = ()
     if isinstance(following, NotPart) and following.anywhere:
@@ -242,7 +242,7 @@ def _take(pattern: FlinkPattern, k: int, part: Part, prefix: _Prefix) -> _Prefix
 
 
 def _withhold(pattern: FlinkPattern, k: int, part: Part, prefix: _Prefix) -> _Prefix:
-    """Return the prefix in which a greedy part withholds events that it could take."""
+    """Return a prefix in which a greedy part withholds events that it could take."""
     if not part.greedy or part.lo == part.hi or k + 1 == len(pattern.parts):
         return prefix
     if part.until is not None or (part.optional and prefix.nots):
@@ -251,7 +251,7 @@ def _withhold(pattern: FlinkPattern, k: int, part: Part, prefix: _Prefix) -> _Pr
 
 
 def _formula(taken: Sequence[_Taken]) -> cel.Formula:
-    """Return the sequence of the parts in their windows.
+    """Return the formula of all parts, in their windows.
 
     A window covers two neighbours. The first copy has every window that does not overlap an earlier
     one, the second copy the others: of consecutive windows, each has every second one.
@@ -265,7 +265,7 @@ def _formula(taken: Sequence[_Taken]) -> cel.Formula:
 
 
 def _with_windows(taken: Sequence[_Taken], windowed: set[int]) -> cel.Formula:
-    """Return the sequence of the parts, some in a window with the previous part."""
+    """Return the formula of the parts, some in a window with the previous part."""
     formula: cel.Formula | None = None
     for i, each in enumerate(taken):
         if i in windowed:
@@ -281,14 +281,14 @@ def _with_windows(taken: Sequence[_Taken], windowed: set[int]) -> cel.Formula:
 
 
 def _in_window(following: _Taken, once: cel.Formula) -> cel.Formula:
-    """Return the formula of an event and its next one, within the gap that this one allows."""
+    """Return the formula of an event and the next one, within the window of the next part."""
     assert following.part.gap is not None
     both = _then(once, following, _body(following.part, 1, 1, following.inner))
     return cel.Within(both, _inclusive(following.part.gap))
 
 
 def _ending(taken: _Taken, with_next: Callable[[cel.Formula], cel.Formula]) -> cel.Formula:
-    """Return the events of a part of fixed length, the last of them together with the next part."""
+    """Return the formula of a part of fixed length, its last event joined with the next part."""
     part = taken.part
     once, last = _once(part), with_next(_once(part))
     if part.lo == 1:
@@ -303,7 +303,7 @@ def _ending(taken: _Taken, with_next: Callable[[cel.Formula], cel.Formula]) -> c
 
 
 def _then(left: cel.Formula, taken: _Taken, body: cel.Formula) -> cel.Formula:
-    """Return the body of a part after the left side and after the events allowed in between."""
+    """Return the formula of a part, after its left side and the events allowed between."""
     part, prefix = taken.part, taken.after
     match part.contiguity:
         case Contiguity.STRICT:
@@ -317,7 +317,7 @@ def _then(left: cel.Formula, taken: _Taken, body: cel.Formula) -> cel.Formula:
 def _with_gap(
     left: cel.Formula, away: Sequence[EventTest], at_once: Sequence[EventTest], right: cel.Formula
 ) -> cel.Formula:
-    """Return `right` after `left`; no event between passes `away`, nor the first one `at_once`."""
+    """Return `right` after `left`; events between must not pass `away`, nor the first `at_once`."""
     if not away:
         later = cel.Seq(_none_of(at_once), right) if at_once else None
         return cel.Concat(left, cel.Or(right, later)) if later else cel.Seq(left, right)
@@ -341,7 +341,7 @@ def _filter(phi: cel.Formula, label: str, test: EventTest) -> cel.Formula:
 
 
 def _body(part: Part, lo: int, hi: int | None, away: tuple[EventTest, ...]) -> cel.Formula:
-    """Return the events of a part, from its first one to its last."""
+    """Return the formula of the events of a part, from first to last."""
     once = step = _once(part)
     tests = _away_inside(part, away)
     anything = part.inner is Contiguity.ANY and not tests
@@ -357,13 +357,13 @@ def _body(part: Part, lo: int, hi: int | None, away: tuple[EventTest, ...]) -> c
 
 
 def _away_inside(part: Part, away: tuple[EventTest, ...]) -> tuple[EventTest, ...]:
-    """Return the tests that no event between two of the part may pass."""
+    """Return the tests that no event between two events of the part may pass."""
     own_test = (part.test,) if part.inner is Contiguity.RELAXED else ()
     return (*own_test, *(() if part.until is None else (part.until,)), *away)
 
 
 def _once(part: Part) -> cel.Formula:
-    """Return one event of a part; ``until`` becomes a condition on it, if possible."""
+    """Return the formula of one event of a part; ``until`` becomes its condition if possible."""
     test = part.test
     if part.until is not None and part.until.type == test.type:
         if part.until.predicate is None:
@@ -378,7 +378,7 @@ def _once(part: Part) -> cel.Formula:
 
 
 def _matches_of(prefix: _Prefix) -> list[cel.Formula]:
-    """Return the formula of a prefix that is a match; an empty list if no event was taken."""
+    """Return the formulas of a possibly complete prefix; an empty list if it took no event."""
     if not prefix.taken:
         return []
     formula = _formula(prefix.taken)

@@ -57,7 +57,7 @@ __all__ = [
 
 
 _ATOMIC = 0.1
-"""Share of queries that may consist of one type."""
+"""Share of the queries that may be a single type."""
 
 
 _DRAWS = 1_000
@@ -65,7 +65,7 @@ _DRAWS = 1_000
 
 
 _PLAIN = "SELECT * WHERE A"
-"""A query without features: an engine that refuses it has failed, and no feature is to blame."""
+"""A query without features: an engine that refuses it has failed on all queries."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class Summary:
 
     @property
     def doubt(self) -> str:
-        """The reason why finding no difference proves little; empty if enough was compared."""
+        """The reason why finding no difference proves little, or an empty text."""
         if not self.answered:
             return "nothing was compared"
         if 2 * self.refused > self.cases:
@@ -173,7 +173,7 @@ def _counted(
 
 
 def _is_refused(child: Engine, text: str) -> bool:
-    """Return whether the engine refuses a query without events."""
+    """Return whether the engine refuses a query on an empty stream."""
     query = parse_ceql(text if text.startswith("SELECT") else f"SELECT * WHERE {text}")[0]
     return isinstance(child.ask(query_text(query), []), Refusal)
 
@@ -253,7 +253,7 @@ class Difference:
 
 
 def reference(query: CeqlQuery, events: Sequence[Event]) -> list[ComplexEvent]:
-    """Return the answers by the reference semantics.
+    """Return the answers of the reference semantics.
 
     Args:
         query: The query.

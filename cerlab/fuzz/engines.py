@@ -48,7 +48,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Failure of an engine: a crash, no reply in time (`hung`), or an unreadable reply."""
+    """The failure of an engine: a crash, no reply in time (`hung`), or an unreadable reply."""
 
     how: str
     hung: bool = False
@@ -69,7 +69,7 @@ Request: TypeAlias = Mapping[str, Any]
 
 
 Reply: TypeAlias = dict[str, Any] | Failure
-"""Reply to a request: an object with answers or a refusal, or a failure."""
+"""The reply to a request: an object with answers or a refusal, or a failure."""
 
 
 class OtherProcess(Engine, Protocol):
@@ -280,7 +280,7 @@ def _limit(memory: int) -> None:
 
 
 def _how_it_ended(status: int) -> str:
-    """Return how a process ended; a negative status is the signal that killed it."""
+    """Return how a process ended, as text; a negative status is the signal that killed it."""
     if status < 0:
         return f"it was killed by {signal.Signals(-status).name}"
     return f"it ended with exit status {status}"

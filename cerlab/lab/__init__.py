@@ -77,7 +77,7 @@ def answer(request: Request) -> Reply:
 
 
 def view(request: Request) -> Reply:
-    """Return the reply; raises any `CerlabError`, and `ImportError` for missing packages."""
+    """Return a panel's reply; raises `CerlabError`, and `ImportError` for missing packages."""
     if not isinstance(request, Mapping):
         raise _unknown("request", request, ("objects",))
     panel, positions = request.get("panel"), request.get("positions", ())
@@ -103,7 +103,7 @@ def _unknown(kind: str, name: object, choices: Iterable[str]) -> UsageError:
 
 
 def _error(error: CerlabError, request: Request) -> Reply:
-    """Return the fields that the page shows for an error; ``box`` is the input field at fault."""
+    """Return the fields that the page shows for an error; ``box`` is the faulty input field."""
     reply: Reply = {"message": f"{error.code}: {error.message}", "hint": error.hint}
     reply["box"] = "events" if isinstance(error, BadData) else "query"
     if isinstance(error.place, SourcePlace):
@@ -118,7 +118,7 @@ def _error(error: CerlabError, request: Request) -> Reply:
 
 
 def stream_of(text: str, time: str = "") -> cerlab.Stream:
-    """Return the events of a text: NDJSON, CSV, CORE's form, or only types as in ``A B A C``.
+    """Return the events of a text: NDJSON, CSV, CORE's form, or bare types such as ``A B A C``.
 
     Args:
         text: The events.
@@ -155,7 +155,7 @@ def _stream(request: Request) -> cerlab.Stream:
 
 
 def _check(request: Request) -> Reply:
-    """Return the types of the events for the strip of positions; raises for an invalid query."""
+    """Return the event types that the page shows as a strip; raises for an invalid query."""
     if as_row_pattern(request["query"]) is None:
         any_pattern(request["query"])
     events = _stream(request)

@@ -47,7 +47,7 @@ LONGEST = 3600
 """Longest time of one answer, in seconds."""
 
 GONE_INTERVAL = 0.2
-"""Seconds between two checks whether the page still waits: "Stop" closes its connection."""
+"""Seconds between checks whether the page still waits: "Stop" closes the connection."""
 
 
 class Lab(ThreadingHTTPServer):
@@ -73,7 +73,7 @@ class _Handler(SimpleHTTPRequestHandler):
         super().__init__(*arguments, directory=str(PAGE), **options)
 
     def do_POST(self) -> None:
-        """Reply to a request of the page, JSON for JSON; other requests get an error status."""
+        """Reply to a request of the page with JSON; other requests get an error status."""
         # the token excludes other pages of the browser, the host name a rebound address
         is_own_host = self.headers.get("Host", "") == f"127.0.0.1:{self.server.server_port}"
         token = self.headers.get("X-Token", "").encode()
@@ -112,7 +112,7 @@ class _Handler(SimpleHTTPRequestHandler):
             self.wfile.write(reply)
 
     def _answer(self, request: Any) -> Reply:
-        """Return the answer; stop computing it once the page has closed the connection."""
+        """Return the answer; stop computing once the page has closed the connection."""
         with ThreadPoolExecutor(max_workers=1) as pool, limits(seconds=LONGEST) as limit:
             work = pool.submit(copy_context().run, answer, request)
             while not wait([work], timeout=GONE_INTERVAL).done:

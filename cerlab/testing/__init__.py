@@ -208,7 +208,7 @@ def cases(
 
 
 def _is_taken(drawn: case.Case) -> bool:
-    """Return whether the reference supports a case, computing its answers while it is drawn."""
+    """Return whether the reference supports a case; computes the answers during the draw."""
     try:
         return drawn.answers is not None
     except CerlabError:
@@ -232,7 +232,7 @@ def _useful_case(
     with_events: SearchStrategy[case.Case],
     with_answers: SearchStrategy[case.Case],
 ) -> case.Case:
-    """Return a case that mostly has answers.
+    """Return a random case that mostly has answers.
 
     Hypothesis mutates draws, which empties many streams. Therefore a goal is drawn before the case,
     and cases are drawn until one reaches it; draws shrink towards no goal.
@@ -255,7 +255,7 @@ def _case(rng: Choices, shape: Shape, *, times: bool) -> case.Case:
     if any(isinstance(each, TimeWindow) for each in lengths):
         query = on_one_axis(query, times=True)
         rows = [{**row, "t": _EPOCH + timedelta(seconds=row["t"])} for row in rows]
-        if not rows:  # no event has a time
+        if not rows:  # WAIT in seconds would need a time, which no event has
             query = on_one_axis(query, times=False)
     return case.Case(" ".join(query_text(query).split("\n")), rows)
 
@@ -267,7 +267,7 @@ _KEPT = 0.97
 def _stream(
     rng: Choices, phi: Formula, shape: Shape, columns: frozenset[str], read: frozenset[str]
 ) -> list[Event]:
-    """Return a random stream; irrelevant events, and columns that are not `read`, shrink away.
+    """Return a random stream; irrelevant events, and columns outside `read`, shrink away.
 
     Events are drawn and then removed, so that removing one keeps the draws of the others unchanged.
     """
@@ -361,7 +361,7 @@ def sremos(kind: SremoKind = "all", shape: Shape = ATTRIBUTES) -> SearchStrategy
 
 @keywords_by_name
 def sremo_streams(e: Sremo, shape: Shape = ATTRIBUTES) -> SearchStrategy[list[Event]]:
-    """Return a strategy of streams, most of which show a match of the expression.
+    """Return a strategy of streams, most of which contain a match of the SREMO.
 
     Args:
         e: The expression.
@@ -394,7 +394,7 @@ def _strategy(
 
 
 def _quietly(rng: Choices, generate: Callable[..., T], args: Any, kwargs: Any) -> T:
-    """Generate a value, with cerlab's warnings off until the example of hypothesis ends."""
+    """Generate a value with cerlab's warnings off until the example of hypothesis ends."""
     from hypothesis.control import cleanup
 
     _load()

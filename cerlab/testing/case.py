@@ -59,7 +59,7 @@ class Case:
         return f"Case(\n    {json.dumps(self.query)},\n    {listed},\n    # {_words(self)}\n)"
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        """Print the representation at the current indentation."""
+        """Print the case at the current indentation of the printer."""
         for n, line in enumerate(repr(self).split("\n")):
             if n:
                 printer.break_()
@@ -71,7 +71,7 @@ _MOST_ANSWERS = 8
 
 
 def _words(case: Case) -> str:
-    """Return the answers or the error of the reference in one line."""
+    """Return the answers of the reference, or its error, as one line of text."""
     try:
         answers = case.answers
     except CerlabError as error:
@@ -82,7 +82,7 @@ def _words(case: Case) -> str:
 
 
 def _answer_text(answer: ComplexEvent) -> str:
-    """Return the positions, and the interval if it does not follow from them."""
+    """Return an answer's positions, and its interval if the positions do not show it."""
     positions = positions_text(answer.positions)
     if answer.positions and (answer.start, answer.end) == (
         answer.positions[0],

@@ -94,7 +94,7 @@ DURATIONS: tuple[Duration, ...] = (Duration(0), Duration(10**9), Duration(-1))
 
 
 def _temporal_predicate(rng: Choices) -> pred.Predicate:
-    """Return a comparison of timestamps or durations, most of them computed."""
+    """Return a comparison of timestamps or durations, most of them computed by arithmetic."""
     v, w = pred.Attribute("v"), pred.Attribute("w")
     operator = rng.choice(list(pred.Operator))
     moment, length = pred.Constant(rng.choice(MOMENTS)), pred.Constant(rng.choice(DURATIONS))
@@ -167,7 +167,7 @@ Faults of engines appear where parts repeat, are compared or meet; renaming reve
 
 @cache
 def _kinds_of(takes: frozenset[str]) -> tuple[str, ...]:
-    """Return the kinds of operators that these features allow, each as often as its weight."""
+    """Return the kinds of operators for these features, each repeated by its weight."""
     strategies = {f"{strategy.value}()" for strategy in Strategy}
     comparing = {"x.v=y.v", "x.v+y.v"} & takes
     allowed = {
@@ -190,7 +190,7 @@ def _kinds_of(takes: frozenset[str]) -> tuple[str, ...]:
 @keywords_by_name
 @part
 def random_formula(rng: Choices, shape: Shape = ATTRIBUTES) -> Formula:
-    """Return a formula of CORE Table 2's operators, NOT, ``:``, ``:+``, RENAME, or of all."""
+    """Return a formula of CORE Table 2's operators, NOT, ``:``, ``:+`` and RENAME, or of all."""
     kinds = _kinds(shape)
     if not nests(rng, shape.depth if kinds else 0, 0.85):
         return _leaf(rng, shape)
@@ -227,7 +227,7 @@ def random_formula(rng: Choices, shape: Shape = ATTRIBUTES) -> Formula:
             return cel.Unless(waiting, _leaf(rng, shape)) if absent else waiting
         case "lookback":
             looking = cel.Lookback(random_formula(rng, smaller), rng.choice(_lengths(rng)))
-            # LOOKBACK is mostly used to test absence before
+            # LOOKBACK is mostly used to test absence before an event
             absent = likely(rng, 0.4) and shape.allows("UNLESS")
             return cel.Unless(looking, _leaf(rng, shape)) if absent else looking
         case "rename":
@@ -267,7 +267,7 @@ def random_formula(rng: Choices, shape: Shape = ATTRIBUTES) -> Formula:
 
 
 def _kinds(shape: Shape) -> tuple[str, ...]:
-    """Return the kinds of operators of a shape, likelier ones more often."""
+    """Return the kinds of operators that a shape allows, likelier ones more often."""
     if shape.takes is not None:
         return _kinds_of(shape.takes)
     kinds = _KINDS if shape.contiguous else _WITH_GAPS
@@ -312,7 +312,7 @@ def on_one_axis(query: CeqlQuery, *, times: bool) -> CeqlQuery:
 def random_sides(
     rng: Choices, left: pred.Expression, right: pred.Expression
 ) -> tuple[pred.Expression, pred.Expression]:
-    """Return two sides with arithmetic, mostly one label each, whose extreme registers can keep."""
+    """Return two sides of a comparison with arithmetic, mostly with one label on each side."""
     number = pred.Constant(rng.choice((0, 1, 2, -1, 0.5, 1.05)))
     op = rng.choice(list(pred.Arithmetic))
     if likely(rng, 0.3):
@@ -346,7 +346,7 @@ VARIABLES = ("x", "y", "z")
 
 @keywords_by_name
 def random_fo_formula(rng: Choices, shape: Shape = SMALL, *, binary: bool = False) -> Formula:
-    """Return a scoped well-formed formula (erratum E4); with `binary` it may compare variables."""
+    """Return a scoped well-formed formula (erratum E4); `binary` allows comparing variables."""
     while True:
         phi = _draw(rng, shape, shape.depth, binary=binary)
         if unscoped_variable(phi) is None:
@@ -418,7 +418,7 @@ def random_query(rng: Choices, shape: Shape = ATTRIBUTES, *, times: bool = True)
 def _random_windows(
     rng: Choices, shape: Shape, *, times: bool
 ) -> list[EventWindow | AttributeWindow | TimeWindow]:
-    """Return the allowed windows, one of each kind; all are drawn to keep draws aligned."""
+    """Return the allowed windows, one of each kind; all are drawn, so later draws stay in place."""
     windows: dict[str, EventWindow | AttributeWindow | TimeWindow] = {
         "EVENTS": EventWindow(rng.randrange(5)),
         "[t]": AttributeWindow(rng.choice((0, 1, 2, 2.5, 4)), "t"),
@@ -432,7 +432,7 @@ _KEPT = 0.98
 
 
 def with_parts_left_out(rng: Choices, query: CeqlQuery) -> CeqlQuery:
-    """Return the query without a few of its parts; draws shrink towards dropping all.
+    """Return the query without a few of its parts; shrinking drops all parts.
 
     Streams are drawn for the whole query, so dropping an irrelevant part of a failing case leaves
     the stream unchanged.

@@ -1,4 +1,4 @@
-"""The choices of generators, by `random.Random` or hypothesis, and the reduction of failing cases.
+"""Random choices for generators, by `random.Random` or hypothesis, and the reduction of failures.
 
 Generators are written once, against `Choices`. A ``random.Random`` drives them in suites of many
 cases; `Draws` turns each choice into a draw, so that hypothesis shrinks it, replays it and finds
@@ -37,7 +37,7 @@ T = TypeVar("T")
 P = ParamSpec("P")
 
 TYPES = ("A", "B", "C")
-"""Event types of all random streams."""
+"""Event types in all random streams."""
 
 LABELS = ("x", "y")
 """Labels that AS assigns."""
@@ -55,7 +55,7 @@ class Shape:
     events: int = 6
     """Length of the longest stream."""
     rich: bool = True
-    """True if predicates go beyond ``v = 0`` and ``v = 1``, and values beyond 0 and 1."""
+    """True if predicates and values go beyond ``v = 0`` and ``v = 1``."""
     family: bool = False
     """True if formulas may have AND, ALL, UNLESS, strategies and comparisons between labels."""
     contiguous: bool = True
@@ -105,14 +105,14 @@ class Choices(Protocol):
 
 
 def likely(rng: Choices, probability: float) -> bool:
-    """Return True with this probability; draws shrink towards False."""
+    """Return True with this probability; shrinking leads to False."""
     if isinstance(rng, Draws):
         return rng.chance(probability)
     return rng.random() >= 1 - probability
 
 
 def nests(rng: Choices, depth: int, probability: float) -> bool:
-    """Return whether a part has operands: with this probability, and never at depth 0.
+    """Return whether a part gets operands: with this probability, and never at depth 0.
 
     Draws are equal at each depth, so that a part without operands can replace any other.
     """
@@ -122,7 +122,7 @@ def nests(rng: Choices, depth: int, probability: float) -> bool:
 
 
 class Draws:
-    """Choices by hypothesis: each is a draw, which shrinks towards 0 and the first option.
+    """Choices by hypothesis: each choice is a draw, which shrinks towards 0 and the first option.
 
     Draws come from the data behind ``draw``: a strategy for each would count as a part of the value
     for hypothesis, and shrink three times slower; there is also none for a biased Boolean.
@@ -150,7 +150,7 @@ class Draws:
 
     @contextmanager
     def unmutated(self) -> Iterator[None]:
-        """Keep hypothesis from copying parts of the value drawn in this block over other parts.
+        """Keep hypothesis from copying parts of the value that this block draws.
 
         Otherwise five of six examples are copies of the previous one, so 100 examples are 17.
         Unique collections are exempt in the same way; older versions of hypothesis exempt nothing.
@@ -164,17 +164,17 @@ class Draws:
             self._data.stop_span()
 
     def sample(self, options: Sequence[T], count: int, /) -> list[T]:
-        """Return `count` of the options; shrinks towards the first ones."""
+        """Return `count` of the options; shrinking leads to the first options."""
         left = list(options)
         return [left.pop(self.randrange(len(left))) for _ in range(count)]
 
     def shuffle(self, items: MutableSequence[Any], /) -> None:
-        """Shuffle a list in place; shrinks towards the given order."""
+        """Shuffle a list in place; shrinking leads to the given order."""
         items[:] = self.sample(items, len(items))
 
 
 def part(generate: Callable[Concatenate[Choices, P], T]) -> Callable[Concatenate[Choices, P], T]:
-    """Return a generator whose value hypothesis may replace by a value nested inside it.
+    """Return a generator whose value hypothesis may replace by a part of the same kind inside it.
 
     So ``(A ; B) OR C`` shrinks to ``B`` in one step. Arguments must be hashable.
     """
@@ -201,7 +201,7 @@ def strategy(
 
 
 class _Definition:
-    """A function for `composite`; hypothesis distinguishes the parts of a value by its hash."""
+    """A function for `composite`, with a hash by which hypothesis recognises parts of a value."""
 
     def __init__(self, generate: Callable[..., Any]) -> None:
         self._generate = generate
@@ -276,7 +276,7 @@ def smaller(query: CeqlQuery, events: tuple[Event, ...]) -> Iterator[Case]:
 
 
 def fewer(events: tuple[T, ...]) -> Iterator[tuple[T, ...]]:
-    """Yield the events without a half, without a quarter, and so on down to one event."""
+    """Yield the events without a half of them, without a quarter, and so on down to one event."""
     width = len(events)
     while width:
         for start in range(0, len(events), width):
@@ -311,7 +311,7 @@ def _plainer_queries(query: CeqlQuery) -> Iterator[CeqlQuery]:
 
 
 def _narrower(query: CeqlQuery) -> Iterator[CeqlQuery]:
-    """Yield queries with half the window and with one less; events then need to be closer too."""
+    """Yield queries with half the window or one less, with events that are closer as well."""
     match query.window:
         case EventWindow(width):
             yield from (replace(query, window=EventWindow(n)) for n in _less(width))
@@ -326,7 +326,7 @@ def _narrower(query: CeqlQuery) -> Iterator[CeqlQuery]:
 
 
 def _less(number: int) -> tuple[int, ...]:
-    """Return numbers nearer to 0: zero, the half, and one less."""
+    """Return numbers nearer to 0: zero, half of the number, and one less."""
     if number < 0:
         return (0, -number)
     return tuple(dict.fromkeys(n for n in (0, number // 2, number - 1) if 0 <= n < number))
@@ -341,7 +341,7 @@ def _sooner(event: Event) -> Event:
 
 
 def _plainer_formulas(phi: cel.Formula) -> Iterator[cel.Formula]:
-    """Yield a part in place of the whole, or a simpler formula in one place."""
+    """Yield a part in place of the whole formula, or a simpler formula in one place."""
     below = cel.children(phi)
     if not isinstance(phi, cel.Not):
         yield from below
@@ -373,7 +373,7 @@ def _plainer_conditions(condition: Condition) -> Iterator[Condition]:
 
 
 def _plainer_predicates(P: pred.Predicate) -> Iterator[pred.Predicate]:
-    """Yield predicates with a simpler constant in one place, or with one value of a set less."""
+    """Yield predicates with a simpler constant in one place, or a set with one value less."""
     match P:
         case pred.And(left, right) | pred.Or(left, right):
             yield from (replace(P, left=each) for each in _plainer_predicates(left))
@@ -406,7 +406,7 @@ def _plainer_constants(expression: pred.Expression) -> Iterator[pred.Expression]
 
 
 def _plainer_events(event: Event) -> Iterator[Event]:
-    """Yield the event without its stream, without an attribute, or with 0 for a value."""
+    """Yield the event without its stream, without an attribute, or with 0 in place of a value."""
     if event.stream is not None:
         yield replace(event, stream=None)
     for name, value in event.attributes.items():

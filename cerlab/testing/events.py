@@ -19,11 +19,11 @@ from cerlab.testing.cel import DURATIONS, MOMENTS
 from cerlab.testing.choices import ATTRIBUTES, STREAMS, TYPES, Choices, Shape, likely, part
 
 COLUMNS = frozenset(("v", "w", "k", "t", "stream"))
-"""Attributes of random events, and their stream."""
+"""Attributes of random events, and the column of their stream."""
 
 
 def columns_of(query: CeqlQuery) -> frozenset[str]:
-    """Return the attributes that a query reads, and "stream" if it names streams."""
+    """Return the attributes that a query reads, and "stream" if the query names streams."""
     formulas = list(cel.subformulas(query.formula))
     conditions = [each for phi in formulas for each in _conditions(phi)]
     atoms = [
@@ -57,7 +57,7 @@ def random_events(
     *,
     columns: frozenset[str] = COLUMNS,
 ) -> list[Event]:
-    """Return a stream with an inserted word of the formula, and noise.
+    """Return a stream with events that match the formula, among random events.
 
     Its events have the `columns`: attributes v and w, a key k, a time t that never decreases, and
     the stream. Sometimes a second word is interleaved, and k distinguishes the two.
@@ -92,7 +92,7 @@ _Keyed: TypeAlias = Sequence[tuple[Event, Mapping[str, Value]]]
 
 
 def _key(rng: Choices, shape: Shape) -> Mapping[str, Value]:
-    """Return the key of an event: mostly 0 or 1, NULL, or absent, which differs from NULL."""
+    """Return a random key of an event: mostly 0 or 1, NULL, or absent, which differs from NULL."""
     if shape.typed:
         return {"k": rng.choice((0, 0, 1, None))}
     keys: tuple[Value, ...] = (0, 0, 0, 1, 1.0, True, None)
@@ -104,7 +104,7 @@ def _key(rng: Choices, shape: Shape) -> Mapping[str, Value]:
 def _with_noise(
     rng: Choices, word: list[Event], shape: Shape, columns: frozenset[str]
 ) -> list[Event]:
-    """Return the word, cut to the length of the shape, with noise inside or around it."""
+    """Return a word with random events inside or around it, cut to the length of the shape."""
     word = word[: shape.events]
     noise = rng.randrange(shape.events - len(word) + 1)
     # contiguous patterns survive only without noise inside, so noise often goes to the ends
@@ -154,7 +154,7 @@ def _attributes(rng: Choices, shape: Shape, columns: frozenset[str]) -> dict[str
 
 
 def _word(rng: Choices, phi: Formula, shape: Shape, columns: frozenset[str]) -> list[Event]:
-    """Return events in an order that the formula matches, satisfying filters where that is easy."""
+    """Return events in an order that the formula matches, if easy with values for its filters."""
     match phi:
         case cel.Atom(R, stream):
             return [Event(R, _attributes(rng, shape, columns), stream)]
@@ -183,7 +183,7 @@ def _word(rng: Choices, phi: Formula, shape: Shape, columns: frozenset[str]) -> 
 
 
 def _meet(rng: Choices, event: Event, condition: cond.Condition) -> Event:
-    """Return the event with v set to the first constant of the filter, which may satisfy it."""
+    """Return the event with v set to the filter's first constant, to satisfy the filter."""
     simple = [c for way in cond.alternatives(condition)[:2] for c in way if isinstance(c, cond.On)]
     for on in simple[:1]:
         for atom in pred.atoms(on.predicate)[:1]:

@@ -1,4 +1,4 @@
-"""Features of queries that an engine may lack: operators and clauses, by the names of users."""
+"""Features of queries that an engine may lack: operators and clauses by their usual names."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ CEL = (
     *(";", ":", "+", ":+", "{n}", ":{n}", "OR"),
     *("AS", "FILTER", "NOT", "PROJECT", "RENAME", ">"),
 )
-"""Operators that every automaton has; ``>`` is that of ``S>R``, ``{n}`` means all counts."""
+"""Operators that every automaton supports; ``>`` stands for ``S>R``, and ``{n}`` for all counts."""
 
 
 FAMILY = ("AND", "ALL", "UNLESS", "STRICT()", "NEXT()", "LAST()", "MAX()", "x.v=y.v", "x.v+y.v")
-"""The other operators of the family; the last two compare labels, plainly and with arithmetic."""
+"""Other operators of the CEL family; the last two compare labels, plainly and with arithmetic."""
 
 
 GROUPS = (
     *("COUNT(x)", "SUM(x)", "AVG(x)", "MIN(x)", "MAX(x)"),
     *("FIRST(x)", "LAST(x)", "PREV(x)"),
 )
-"""Operands over several events of a label; COUNT(x) includes COUNT(DISTINCT x.attr)."""
+"""Aggregates over the events of a label; COUNT(x) includes COUNT(DISTINCT x.attr)."""
 
 
 TIMED = ("WITHIN", "WAIT", "LOOKBACK")
@@ -40,11 +40,11 @@ CLAUSES = (
     *("SELECT", "STRICT", "NEXT", "LAST", "MAX", "FROM", "PARTITION BY"),
     *("EVENTS", "SECONDS", "[t]", "CONSUME BY"),
 )
-"""Clauses: projection, strategies and so on, and WITHIN in events, in time, and by attribute."""
+"""Clauses of a query, such as strategies, and WITHIN in events, in time and by attribute."""
 
 
 COMPOSITE = frozenset((";", ":", "+", ":+", "{n}", ":{n}", "OR", "AND", "ALL", "UNLESS"))
-"""Operators that join parts, or repeat one."""
+"""Operators that combine parts, or repeat a part."""
 
 
 FEATURES = (*CEL, *FAMILY, *TIMED, *CLAUSES)
@@ -82,7 +82,7 @@ ALONE: dict[str, str] = {
     "SELECT": "SELECT A WHERE A",
     "FROM": "SELECT * FROM S WHERE A",
 }
-"""For each feature, a query that has it and as few others as possible."""
+"""A query for each feature that has this feature and as few others as possible."""
 
 
 @keywords_by_name

@@ -9,13 +9,13 @@ from cerlab.predicates.condition import Condition, Correlation, On
 from cerlab.testing.choices import Choices, likely
 
 _LOOSE = (pred.Operator.GE, pred.Operator.LE, pred.Operator.NE)
-"""Operators that small numbers mostly satisfy."""
+"""Comparison operators that small numbers mostly satisfy."""
 
 _VALUES = (0, 1, 1, 1, 2, 3)
 
 
 def random_group_condition(rng: Choices, labels: Sequence[str]) -> Condition:
-    """Return a condition with at least one operand over several events of a label."""
+    """Return a condition with at least one aggregate over the events of a label."""
     if likely(rng, 0.25):
         first = random_group_condition(rng, labels)
         x = rng.choice(labels)
@@ -41,7 +41,7 @@ def random_group(rng: Choices, label: str) -> pred.OfGroup:
 
 
 def _step(rng: Choices, x: str, y: str, op: pred.Operator) -> Correlation:
-    """Return a comparison with the previous event."""
+    """Return a comparison of an event with the previous event of its label."""
     before: pred.Expression = pred.Previous(x, rng.choice("vvw"))
     here = pred.LabelAttribute(x if likely(rng, 0.8) else y, rng.choice("vvw"))
     if likely(rng, 0.2):

@@ -18,7 +18,7 @@ from cerlab.rows.syntax import RowPattern
 from cerlab.testing.choices import Choices, fewer, likely
 
 Reach: TypeAlias = Literal["row", "partition", "match"]
-"""Reach of conditions: the current row, also PREV and NEXT of it, or the whole mapping."""
+"""How far conditions read: the current row, also PREV and NEXT, or all rows of the match."""
 
 
 VARIABLES = ("A", "B", "C")
@@ -39,7 +39,7 @@ def random_row_pattern(
     pattern: rp.Pattern | None = None,
     temporal: bool = False,
 ) -> RowPattern:
-    """Return a well-formed query of a given pattern, or of a random one of at most this depth.
+    """Return a well-formed query of a given pattern, or of a random pattern of at most this depth.
 
     With `temporal`, half of the numbers become durations or timestamps: ``x * 1 SECOND``.
     """
@@ -77,7 +77,7 @@ def random_row_pattern(
 
 
 def random_row_regex(rng: Choices, depth: int, *, excluding: bool = True) -> rp.Pattern:
-    """Return a pattern; rarely one that cannot match any row."""
+    """Return a random pattern; rarely one that cannot match any row."""
     if depth == 0 or likely(rng, 0.15):
         return _leaf(rng)
 
@@ -118,7 +118,7 @@ def _leaf(rng: Choices) -> rp.Pattern:
 
 
 def _skip(rng: Choices, pattern: rp.Pattern, names: tuple[str, ...]) -> rp.Skip:
-    """Return a skip mode: mostly one that always advances, or to a variable but the first."""
+    """Return a skip mode: mostly one that always advances, or a variable other than the first."""
     if likely(rng, 0.75):
         return rng.choice((rp.PastLastRow(), rp.ToNextRow()))
     return rng.choice((rp.ToFirst, rp.ToLast, rp.ToLast))(names[-1])
@@ -131,7 +131,7 @@ _SECOND, _EPOCH = ex.Literal(Duration(10**9)), ex.Literal(Timestamp(0))
 
 
 def _in_time(rng: Choices, *numbers: ex.Expression) -> list[ex.Expression]:
-    """Return the numbers as durations in seconds, or as timestamps so long after 1970."""
+    """Return numbers as durations in seconds, or as timestamps that many seconds after 1970."""
     lengths = [ex.Arithmetic(ex.ArithmeticOperator.MUL, n, _SECOND) for n in numbers]
     if likely(rng, 0.5):
         return [*lengths]
@@ -181,7 +181,7 @@ def _test(rng: Choices, v: str, names: tuple[str, ...], reach: Reach) -> ex.Expr
 
 
 def _reading(rng: Choices, names: tuple[str, ...]) -> ex.Expression:
-    """Return a random numeric expression that reads the mapping, for DEFINE and MEASURES."""
+    """Return a random numeric expression over the rows of a match, for DEFINE and MEASURES."""
     other = ex.Column("x", rng.choice((None, *names)))
     edge = rng.choice((ex.First, ex.Last))(other, rng.choice((0, 0, 1, 2)))
     total = rng.choice(_TOTALS)
@@ -209,7 +209,7 @@ def _of_labels(rng: Choices, names: tuple[str, ...]) -> ex.Expression:
 
 
 def _measure(rng: Choices, names: tuple[str, ...], temporal: bool) -> ex.Expression:
-    """Return a measure: labels, numbers of the mapping, steps, final and running."""
+    """Return a random measure: a label, a number, a step between rows, final or running."""
     reading = _reading(rng, names)
     if temporal and likely(rng, 0.5):
         if not isinstance(reading, ex.Aggregate) or isinstance(reading.body, ex.AllRows):
@@ -302,7 +302,7 @@ def _with(items: tuple[Any, ...], i: int, plainer: Any) -> tuple[Any, ...]:
 
 
 def _fit_to_variables(query: RowPattern) -> RowPattern:
-    """Return the query without parts that name removed variables."""
+    """Return the query without the parts that name removed variables."""
     V = set(rp.variables(query.pattern))
     unions = tuple(
         replace(union, variables=rest)
@@ -325,7 +325,7 @@ def _fit_to_variables(query: RowPattern) -> RowPattern:
 
 
 def plainer_patterns(p: rp.Pattern) -> Iterator[rp.Pattern]:
-    """Yield a part in place of the whole, or a simpler pattern in one place."""
+    """Yield a part in place of the whole pattern, or a simpler pattern in one place."""
     below = rp.children(p)
     yield from below
     match p:
@@ -356,7 +356,7 @@ def plainer_patterns(p: rp.Pattern) -> Iterator[rp.Pattern]:
 
 
 def _plainer_expressions(e: ex.Expression) -> Iterator[ex.Expression]:
-    """Yield an operand in place of the whole, a number for a reading, or a simpler expression."""
+    """Yield an operand in place of an expression, a number, or a simpler expression."""
     match e:
         case ex.And(left, right) | ex.Or(left, right):
             yield from (left, right)

@@ -48,7 +48,7 @@ _REST = (
 
 @dataclass(frozen=True, slots=True)
 class _Scope:
-    """The limits of a subexpression: its depth, and the registers it may read and write."""
+    """The limits of a subexpression: its depth, and the registers that it may read and write."""
 
     shape: Shape
     kind: SremoKind
@@ -128,7 +128,7 @@ def _operands(rng: Choices, scope: _Scope) -> tuple[Sremo, ...]:
 
 
 def _intersection(rng: Choices, scope: _Scope) -> Sremo:
-    """Return an intersection, one side of which is a choice that includes the other.
+    """Return an intersection whose one side is a choice that includes the other side.
 
     Two unrelated expressions would have no match in common.
     """
@@ -179,7 +179,7 @@ def _test(rng: Choices, scope: _Scope) -> Guard:
 
 @keywords_by_name
 def random_sremo_events(rng: Choices, e: Sremo, shape: Shape = ATTRIBUTES) -> list[Event]:
-    """Return a word that the expression may match, often with noise; each event has a time t."""
+    """Return a word that the expression may match, often among noise; each event has a time t."""
     word: list[Event] = []
     for _ in range(6):
         word, _ = _word(rng, e, Registers(), shape)
@@ -212,7 +212,7 @@ def _event(rng: Choices, shape: Shape) -> Event:
 
 
 def _word(rng: Choices, e: Sremo, v: Registers, shape: Shape) -> tuple[list[Event], Registers]:
-    """Return events that the expression matches from these registers, if easy, and v'."""
+    """Return events that the expression matches from these registers, if easy; new registers."""
     match e:
         case sre.Epsilon() | sre.Empty():
             return [], v
@@ -268,7 +268,7 @@ _ODD: tuple[Value, ...] = (
 
 @keywords_by_name
 def random_correlated_formula(rng: Choices, shape: Shape = ATTRIBUTES) -> Formula:
-    """Return a formula of the fragment of `cerlab.compile.correlated_to_srt`, with filters on top.
+    """Return a formula that `correlated_to_srt` supports, with filters on top.
 
     Comparisons are mostly between labels of the filtered subformula. Some of them, by ``!=``, need
     unboundedly many registers.
@@ -282,7 +282,7 @@ def random_correlated_formula(rng: Choices, shape: Shape = ATTRIBUTES) -> Formul
 
 
 def _parts(rng: Choices) -> Formula:
-    """Return a part with label x and one with label y, single or iterated, in sequence or mixed."""
+    """Return two parts, with labels x and y, single or iterated, in sequence or mixed."""
     parts = [_part(rng, X) for X in LABELS]
     if likely(rng, 0.3):
         rng.shuffle(parts)
@@ -311,7 +311,7 @@ def _part(rng: Choices, X: str) -> Formula:
 
 
 def _around(rng: Choices, phi: Formula) -> Formula:
-    """Return the formula alone, or inside a larger one that hides labels from its filter."""
+    """Return the formula alone, or in a larger formula that hides labels from the filter."""
     often = ("alone", "alone", "plus", "seq", "as", "rename", "project", "or")
     match rng.choice((*often, *often, "and", "all", "unless", "strict")):
         case "plus":
@@ -393,7 +393,7 @@ def _atom(rng: Choices) -> Formula:
 def _with_comparisons(
     rng: Choices, body: Formula, shape: Shape, labels: Sequence[str] | None = None
 ) -> Formula:
-    """Return the formula under a filter, which mostly compares two of its labels."""
+    """Return the formula under a filter, which mostly compares two of the formula's labels."""
     own_labels = sorted(cel.defined_labels(body)) or ["A"]
     if likely(rng, 0.05):
         own_labels = sorted({*own_labels, rng.choice(LABELS)})

@@ -1,5 +1,4 @@
-"""Constructions of the papers that no evaluator uses, and the machines and steps that they consist
-of.
+"""Constructions of the papers that no evaluator uses, with their machines and steps.
 
 It is the public module for comparing a construction with the definition of its result.
 """

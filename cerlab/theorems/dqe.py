@@ -46,7 +46,7 @@ Matrix: TypeAlias = Sequence[Vector]
 """Rows of booleans of equal length."""
 
 _IMAGES = {"u": ("r", 1, 1), "v": ("s", 2, 2), "w": ("t", 1, 3)}
-"""For each relation, its image, its number of columns, and the timestamp of its tuples."""
+"""For each relation of a matrix query: its image, number of columns and timestamp."""
 
 
 def image_of(update: Update) -> Update:
@@ -128,6 +128,6 @@ def vectors_times_matrix(
 
 
 def _assign(relation: str, vector: Vector) -> Iterator[Update]:
-    """Yield updates that set a relation to the places where a vector is 1."""
+    """Yield updates that fill a relation with the places where a vector is 1."""
     for i, entry in enumerate(vector):
         yield Insert(relation, (i,)) if entry else Delete(relation, (i,))

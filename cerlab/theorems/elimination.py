@@ -22,7 +22,7 @@ from cerlab.predicates import syntax as pred
 from cerlab.predicates.condition import On
 
 START, END = -1, -2
-"""Start and end: no edge enters the first or leaves the second, and neither is removed."""
+"""Added start and end states: no edge enters the first or leaves the second."""
 
 E = TypeVar("E")
 Edge: TypeAlias = tuple[int, int]
@@ -37,7 +37,7 @@ class Operations(Generic[E]):
 
 
 def eliminate(edges: Mapping[Edge, E], operations: Operations[E]) -> E | None:
-    """Return the expression of all paths from `START` to `END`, None without any.
+    """Return the expression of all paths from `START` to `END`, or None if there is none.
 
     The label of an edge from p to q describes the paths from p to q through removed states. States
     are removed in order of the number of paths through them, the fewest first.
@@ -66,7 +66,7 @@ def add_edge(
 
 
 def _ways_between(edges: Mapping[Edge, E], k: int) -> int:
-    """Return the number of edges that the removal of a state creates."""
+    """Return the number of edges that removing a state creates."""
     into = sum(1 for p, q in edges if q == k != p)
     out = sum(1 for p, q in edges if p == k != q)
     return into * out
@@ -86,10 +86,10 @@ def _without(edges: Mapping[Edge, E], k: int, operations: Operations[E]) -> dict
 
 
 MAX_SIZE = 20_000
-"""Largest formula that is built, in operators."""
+"""Largest formula that is built, in number of operators."""
 
 NEVER = pred.Comparison(pred.Operator.EQ, pred.Constant(0), pred.Constant(1))
-"""FALSE as a predicate of formulas."""
+"""The predicate FALSE, as formulas write it."""
 
 
 def vcea_to_cel(A: Vcea, types: Sequence[str] | None = None) -> cel.Formula:
@@ -112,7 +112,7 @@ def vcea_to_cel(A: Vcea, types: Sequence[str] | None = None) -> cel.Formula:
 
 
 def ucea_to_socel(A: Ucea, types: Sequence[str] | None = None) -> cel.Formula:
-    """Return a formula whose complex events are A's under the *-semantics (SOCEL Thm. 5).
+    """Return a formula with the complex events of A under the *-semantics (SOCEL Thm. 5).
 
     It differs from `vcea_to_cel` in using ``;`` and ``+`` and no projection: every event has a
     label, and RENAME moves it from its type to that label if they differ.
@@ -131,7 +131,7 @@ def ucea_to_socel(A: Ucea, types: Sequence[str] | None = None) -> cel.Formula:
 
 
 class EliminationSize(NamedTuple):
-    """The states and transitions of a trimmed automaton; the operators and atoms of its formula."""
+    """Sizes of a trimmed automaton (states, transitions) and its formula (operators, atoms)."""
 
     states: int
     transitions: int
@@ -152,17 +152,17 @@ def elimination_size(A: Vcea, types: Sequence[str] | None = None) -> Elimination
 # from transitions to formulas
 
 EventFormula: TypeAlias = Callable[[cel.Formula, str, frozenset[str]], cel.Formula]
-"""Function that gives an event of a type exactly these labels, as a formula."""
+"""A function that returns a formula for an event of a type with exactly these labels."""
 
 
 def _with_projection(one: cel.Formula, R: str, L: frozenset[str]) -> cel.Formula:
-    """Return ``PROJECT[L](.. AS ..)``, without the projection if the type itself is a label."""
+    """Return ``PROJECT[L](.. AS ..)``, without the projection if the event type is in L."""
     phi = reduce(cel.As, sorted(L - {R}), one)
     return phi if R in L else cel.Project(L, phi)
 
 
 def _with_renaming(one: cel.Formula, R: str, L: frozenset[str]) -> cel.Formula:
-    """Return the formula with AS and RENAME for one label or more, without projection."""
+    """Return a formula with AS and RENAME for one or more labels, without projection."""
     phi = reduce(cel.As, sorted(L - {R}), one)
     return phi if R in L else cel.Rename(R, min(L), phi)
 
@@ -173,7 +173,7 @@ def _edges(
     event_formula: EventFormula,
     either: Callable[[cel.Formula, cel.Formula], cel.Formula],
 ) -> dict[Edge, cel.Formula]:
-    """Return formulas between states; first and last transitions are copied to fresh ends."""
+    """Return formulas between states; the first and last transitions lead to added states."""
     edges: dict[Edge, cel.Formula] = {}
     for t in dict.fromkeys(A.Delta):
         ways = list(_ways(t, types, event_formula))
@@ -189,7 +189,7 @@ def _edges(
 def _ways(
     t: LabelTransition, types: Sequence[str], event_formula: EventFormula
 ) -> Iterable[cel.Formula]:
-    """Yield one formula for each type of events that the transition may read."""
+    """Yield a formula for each type of events that the transition may read."""
     for R in types:
         P = _of_type(t.predicate, R)
         if P != pred.FALSE:
@@ -198,7 +198,7 @@ def _ways(
 
 
 def _of_type(P: pred.Predicate, R: str) -> pred.Predicate:
-    """Return the predicate simplified for events of type R."""
+    """Return a predicate simplified for events of type R."""
 
     def value(atom: pred.Atom) -> pred.Predicate:
         if isinstance(atom, pred.TypeIs):
@@ -291,7 +291,7 @@ def srt_to_sremo(T: Transducer) -> sre.Sremo:
 
 
 class _Ways(NamedTuple):
-    """The expression of the paths between two states, its size, and whether it may be empty.
+    """The expression of all paths between two states, its size, and whether it may be empty.
 
     Expressions share parts, so building one is cheap even if it is large.
     """
@@ -317,7 +317,7 @@ def _either(a: _Ways, b: _Ways) -> _Ways:
 
 
 def _or_nothing(a: _Ways) -> _Ways:
-    """Return ``EPS | a``; for ``e . e*`` this is ``e*``, which is half as large."""
+    """Return ``EPS | a``; of ``e . e*`` return ``e*``, which is half as large."""
     match a.e:
         case _ if a.may_be_empty:
             return a
@@ -342,5 +342,5 @@ def _then(a: _Ways, b: _Ways) -> _Ways:
 
 
 def _again(a: _Ways) -> _Ways:
-    """Return ``a*``, which is EPS if nothing is read."""
+    """Return ``a*``, or EPS if `a` reads nothing."""
     return a if isinstance(a.e, sre.Epsilon | sre.Star) else _Ways(sre.Star(a.e), a.size + 1, True)

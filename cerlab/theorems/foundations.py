@@ -21,7 +21,7 @@ from cerlab.predicates.syntax import EVERYTHING, Predicate, conjunction
 
 
 def intersection(A: AnchoredCea, B: AnchoredCea) -> AnchoredCea:
-    """Return the intersection; a state is a state of each machine, after equal marks (FOUND App.
+    """Return the intersection, whose states pair states of both machines (FOUND App. C.1).
 
     C.1).
     """
@@ -33,7 +33,9 @@ def intersection(A: AnchoredCea, B: AnchoredCea) -> AnchoredCea:
 
 
 def complement(A: AnchoredCea) -> AnchoredCea:
-    """Return a machine of all complex events at the event read that A rejects (FOUND App. C.1).
+    """Return a machine of all complex events ending at the event read that A rejects (FOUND App.
+
+    C.1).
 
     In the determinised automaton, each stream and complex event have exactly one run, so final and
     other states are exchanged, the sink included. Exponential.
@@ -43,7 +45,7 @@ def complement(A: AnchoredCea) -> AnchoredCea:
 
 
 def determinise(A: AnchoredCea) -> AnchoredCea:
-    """Return an equivalent machine with deterministic marks (FOUND Prop. 1).
+    """Return an equivalent machine in which marks determine the run (FOUND Prop. 1).
 
     A state is the set of states of A's runs with the same marks; the empty set is a state too, so
     that every event has a move with either mark. Predicates are satisfiable conjunctions of the
@@ -69,14 +71,14 @@ def determinise(A: AnchoredCea) -> AnchoredCea:
 
 
 class PredicateType(NamedTuple):
-    """The predicates that an event satisfies, with TRUE, and a predicate for exactly this case."""
+    """The predicates that an event satisfies (with TRUE), and the predicate of exactly this set."""
 
     predicate: Predicate
     members: frozenset[Predicate]
 
 
 def predicate_types(predicates: Sequence[Predicate]) -> tuple[PredicateType, ...]:
-    """Return the types of some predicates, of which each event has exactly one (FOUND App. C.3.2).
+    """Return the types of some predicates; each event has exactly one type (FOUND App. C.3.2).
 
     Only satisfiable types are returned; undecided ones (see `cerlab.predicates.minterms`) count as
     satisfiable.
@@ -90,7 +92,7 @@ def predicate_types(predicates: Sequence[Predicate]) -> tuple[PredicateType, ...
 
 
 def _type_of(tests: Sequence[Predicate], symbol: int) -> PredicateType:
-    """Return the type of the events with a truth vector: a conjunction of literals."""
+    """Return the type of events with given truth values: a conjunction of literals."""
     members = {EVERYTHING, *(P for bit, P in enumerate(tests) if symbol >> bit & 1)}
     return PredicateType(type_of(tests, symbol), frozenset(members))
 
@@ -212,7 +214,7 @@ def last_selected(A: AnchoredCea) -> AnchoredCea:
 def _machine(
     A: AnchoredCea, start: Macro, step: Callable[[Macro, Mark, Image], Macro]
 ) -> AnchoredCea:
-    """Return the machine of the macro-states on every type of event.
+    """Return the machine whose states are macro-states, over all types of events.
 
     A macro-state has its runs first, then its rivals. Macro-states without runs are omitted; one is
     final if a run is in F and no better rival is.
@@ -242,7 +244,7 @@ def _image(successors: Successors, symbol: int) -> Image:
 
 @dataclass(frozen=True, slots=True)
 class LabelByLabel:
-    """An automaton that reads each event `steps` times, with the meaning of its positions.
+    """An automaton that reads each event `steps` times, and what each reading means.
 
     Position ``n * steps + i`` is the i-th label, from 1, of the event at position n; the last
     position of an answer closes it.
@@ -302,7 +304,7 @@ def labels_at(positions: Positions, machine: LabelByLabel) -> Labels:
 
 
 class UceaEvaluation:
-    """The list algorithm on an automaton reading labels one by one (FOUND Alg. 3; FOUND Alg. 4).
+    """The list algorithm on an automaton that reads labels one by one (FOUND Alg. 3; FOUND Alg. 4).
 
     The cost of an event is bounded by the automaton alone; the delay between two answers is
     constant, and an answer takes time proportional to its labels. `advance` raises `ResourceLimit`
@@ -323,7 +325,7 @@ class UceaEvaluation:
         self.lists = Evaluation(self.machine.cea)
 
     def advance(self, event: Event, position: int) -> None:
-        """Read the next event."""
+        """Read the next event of the stream."""
         first = position * self.machine.steps
         for step in range(first, first + self.machine.steps):
             self.lists.advance(event, step)

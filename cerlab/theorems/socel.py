@@ -33,7 +33,7 @@ from cerlab.predicates.syntax import EVERYTHING, Predicate, StreamIs, TypeIs, co
 from cerlab.predicates.truth import satisfies
 
 LabelledPositions: TypeAlias = frozenset[tuple[str, int]]
-"""Complex event of SO-CEL: the pairs of labels and positions."""
+"""A complex event of SO-CEL: a set of pairs of labels and positions."""
 
 
 def between(phi: cel.Formula, S: Sequence[Event], i: int, j: int) -> frozenset[LabelledPositions]:
@@ -101,8 +101,7 @@ def between(phi: cel.Formula, S: Sequence[Event], i: int, j: int) -> frozenset[L
                 for C in between(left, S, start, j) - between(left, S, start + 1, j)
             )
         case cel.Within(psi, window):
-            # the interval of an answer may be extended to the left: this is the longest one that
-            # fits
+            # an answer's interval may be extended to the left: this is the longest one that fits
             if i > j:
                 return frozenset()
             return between(psi, S, max(i, _first_in(window, S, j)), j)
@@ -126,7 +125,7 @@ def _first_in(window: Window, S: Sequence[Event], j: int) -> int:
 def _both(
     ends: cel.Formula, other: cel.Formula, S: Sequence[Event], i: int, j: int
 ) -> frozenset[LabelledPositions]:
-    """Return unions of an answer of `ends` at j and one of `other` at j or before."""
+    """Return unions of an answer of `ends` at j with an answer of `other` at or before j."""
     return frozenset(
         C1 | C2
         for C1 in between(ends, S, i, j)
@@ -159,7 +158,7 @@ def _as_valuation(C: LabelledPositions, i: int, j: int) -> Valuation:
 Stream: TypeAlias = Sequence[Event]
 
 Function: TypeAlias = Callable[[Stream], frozenset[Labels]]
-"""Function from a stream to its labelled complex events at any position: ``f`` of the paper."""
+"""A function from streams to their labelled complex events at any position, ``f`` in the paper."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +186,7 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A complex event of the first stream, and its expected image, missing in the second."""
+    """A complex event of the first stream whose expected image is missing in the second."""
 
     before: Labels
     expected: Labels
@@ -263,7 +262,7 @@ def star_answers(A: Ucea, S: Sequence[Event]) -> tuple[frozenset[Labels], ...]:
 
 
 def _extend(A: Ucea, runs: Iterable[_Run], event: Event, n: int) -> set[_Run]:
-    """Return the runs extended by each transition that they can take at position n."""
+    """Return the runs extended by each transition that is possible at position n."""
     enabled_transitions = [t for t in A.Delta if satisfies(event, t.predicate)]
     longer_runs = {
         (t.target, labels | {(X, n) for X in t.labels})
@@ -365,7 +364,7 @@ def _refuse(construct: str) -> NoReturn:
 
 
 Pair: TypeAlias = tuple[int, int]
-"""State of each of the two machines; `START` before its first move."""
+"""States of two machines; `START` before the first move of a machine."""
 
 
 def and_product(A: Ucea, B: Ucea) -> Ucea:
@@ -420,5 +419,5 @@ def _with_labels(transitions: list[LabelTransition]) -> list[LabelTransition]:
 
 
 def _together(s: LabelTransition, t: LabelTransition) -> _Test:
-    """Return the joint test and the union of labels of two transitions at one event."""
+    """Return the joint test and the united labels of two transitions at the same event."""
     return conjunction(s.predicate, t.predicate), s.labels | t.labels

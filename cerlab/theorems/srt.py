@@ -1,4 +1,4 @@
-"""The matches of transducers by their runs, step by step (SRT Def. 23; SRT Def. 26).
+"""The matches of transducers, computed run by run (SRT Def. 23; SRT Def. 26).
 
 This module is written for clarity, not for speed: runs are followed one event at a time, and runs
 with equal state, registers and marks are merged. Positions count from 0.
@@ -43,7 +43,7 @@ class Configuration(NamedTuple):
 
 
 class MarkedConfiguration(NamedTuple):
-    """A configuration with the positions marked on the way to it."""
+    """A configuration with the positions that its run marked so far."""
 
     at: Configuration
     marks: Positions
@@ -76,7 +76,7 @@ def enabled_transitions(
 
 
 def follow(t: RegisterTransition, S: Sequence[Event], c: Configuration) -> Configuration:
-    """Return the configuration after a transition; registers are written only now."""
+    """Return the configuration after a transition, which writes registers at its end."""
     v = c.registers.written(t.writes, S[c.position])
     return Configuration(c.position + 1, t.target, v)
 
@@ -106,7 +106,7 @@ def outcomes(T: Transducer, S: Sequence[Event], v: Registers = EMPTY) -> frozens
 
 
 def silently(T: Transducer, runs: Iterable[MarkedConfiguration]) -> set[MarkedConfiguration]:
-    """Return the runs and their extensions by empty moves."""
+    """Return some runs and their extensions by empty moves."""
     closure = set(runs)
     pending = list(closure)
     moves = T.moves
@@ -126,7 +126,7 @@ def matches(T: Transducer, S: Sequence[Event]) -> frozenset[Positions]:
 
 
 def detects(T: Transducer, S: Sequence[Event]) -> frozenset[Positions]:
-    """Return the matches that mark the last event, which are reported there (SRT Def. 24)."""
+    """Return the matches whose last mark is the last event of S (SRT Def. 24)."""
     return frozenset(M for M in matches(T, S) if M and M[-1] == len(S) - 1)
 
 
@@ -159,12 +159,12 @@ RegisterNames: TypeAlias = frozenset[str]
 
 
 def union(A: Transducer, B: Transducer) -> EpsilonSrt:
-    """Return the union: the matches of A and those of B (SRT Thm. 31)."""
+    """Return a transducer with the matches of A and those of B (SRT Thm. 31)."""
     return choice(as_kind(A, EpsilonSrt), as_kind(apart(B, A.R), EpsilonSrt))
 
 
 def concatenation(A: Transducer, B: Transducer) -> EpsilonSrt:
-    """Return the concatenation: a match of A on a prefix, and one of B on the rest (SRT Thm. 31).
+    """Return a transducer that matches a prefix by A and the rest by B (SRT Thm. 31).
 
     As printed, the definition neither ranges over the prefixes nor shifts the second match (SRT
     Def. 30; erratum SRT-E10).
@@ -192,7 +192,7 @@ def star(T: Srt) -> EpsilonSrt:
 
 
 Placement: TypeAlias = tuple[tuple[str, str], ...]
-"""Place of each register's content, sorted; registers not in it are empty."""
+"""The place of each register's content, sorted; other registers are empty."""
 
 
 def single_register(T: Srt) -> Srt:
@@ -220,7 +220,7 @@ def single_register(T: Srt) -> Srt:
 
 
 def unary_cea(T: Srt) -> AnchoredCea:
-    """Return the automaton with T's states and transitions, without writes that are never read.
+    """Return the automaton of a transducer whose guards read no registers.
 
     Raises `Unsupported` if a guard reads a register.
     """
@@ -231,7 +231,7 @@ def unary_cea(T: Srt) -> AnchoredCea:
 
 
 def unary_srt(A: AnchoredCea) -> EpsilonSrt:
-    """Return the transducer with A's transitions, and a start with empty moves to A's."""
+    """Return the transducer of automaton A, with a start state that has empty moves to A's."""
     Delta = tuple(
         RegisterTransition(t.source, t.predicate, t.mark, NONE, t.target) for t in A.Delta
     )
@@ -240,7 +240,7 @@ def unary_srt(A: AnchoredCea) -> EpsilonSrt:
 
 
 def predicate_of(guard: Guard) -> Predicate:
-    """Return the guard as a predicate on the event being read; raises as `unary_cea`."""
+    """Return a guard as a predicate on the event being read; raises as `unary_cea`."""
     if reads_no_register(guard):
         return guard
     raise Unsupported(
@@ -276,12 +276,12 @@ Step = TypeVar("Step", Transition, EmptyMove)
 
 
 def _into(p: int, q: int, steps: Iterable[Step]) -> dict[Step, None]:
-    """Return the edges into p, redirected to q."""
+    """Return the edges into state p, redirected to q."""
     return dict.fromkeys(step._replace(target=q) for step in steps if step.target == p)
 
 
 def _out_of(q: int, p: int, steps: Iterable[Step]) -> dict[Step, None]:
-    """Return the edges out of q, redirected to start at p."""
+    """Return the edges out of state q, redirected to start at p."""
     return dict.fromkeys(step._replace(source=p) for step in steps if step.source == q)
 
 

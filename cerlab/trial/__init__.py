@@ -31,12 +31,12 @@ __all__ = ["ADAPTERS", "Cause", "Tally", "Trial", "Verdict", "adapter", "conform
 
 
 _ROUND = 25
-"""Queries per round: drawn together, so that engines with batches are asked efficiently."""
+"""Queries per round, drawn together so that engines with batches are asked efficiently."""
 
 
 @dataclass(slots=True)
 class Tally:
-    """The verdicts on an engine, and the causes of its faults.
+    """The counted verdicts on an engine, and the causes of its faults.
 
     `unsorted_faults` are faults that were not sorted in time; `reasons` are the reasons of
     refusals.
@@ -214,7 +214,7 @@ def _rounds(engines: Sequence[Running], seed: int) -> Iterator[list[Case]]:
 
 
 def _count(entrant: _Entrant, cases: Sequence[Case]) -> None:
-    """Count the verdicts on the cases in the engine's language."""
+    """Count the verdicts of an engine on cases in its language."""
     engine, tally, _ = entrant
     own_cases = [case for case in cases if case.language == engine.adapter.language]
     askable = []
@@ -233,7 +233,7 @@ def _count(entrant: _Entrant, cases: Sequence[Case]) -> None:
 
 
 def _sort(entrant: _Entrant, start: float, until: float, most: int | None = None) -> None:
-    """Sort faults into causes while time is left, the smallest first.
+    """Group faults by cause while time is left, the smallest first.
 
     At most `most` of them are reduced, if it is given.
     """
@@ -279,20 +279,20 @@ def _explain(tally: Tally, case: Case, judgement: Judgement) -> bool:
 
 
 def _lack(engine: Running, case: Case) -> str:
-    """Return the reason why an engine is not asked a case; empty if it is."""
+    """Return why an engine is not asked a case; empty if it is asked."""
     lacking = LANGUAGES[case.language].features_of(case) - engine.adapter.takes
     return f"not asked: {min(lacking)}" if lacking else ""
 
 
 def _on(engine: Running, case: Case) -> Judgement:
-    """Return the judgement of another engine on a case."""
+    """Return the judgement of another engine on the same case."""
     if lack := _lack(engine, case):
         return Judgement(Verdict.REFUSED, message=lack)
     return judge(engine, [case])[0][1]
 
 
 _AT_ONCE = 12
-"""Smaller cases per batch, for engines that need about a second per batch."""
+"""Smaller cases in one batch, for engines that need about a second per batch."""
 
 
 @dataclass(slots=True)
@@ -304,9 +304,9 @@ class Cause:
     case: Case
     judgement: Judgement
     others: dict[str, Judgement]
-    """Judgements of the other engines of the language on the case."""
+    """Judgements of the other engines of the language on the same case."""
     after: float
-    """Seconds of the trial until the case was reduced."""
+    """Seconds from the start of the trial until the case was reduced."""
     count: int = 1
 
     def explains(self, verdict: Verdict, features: frozenset[str]) -> bool:
@@ -315,7 +315,7 @@ class Cause:
 
 
 def judge(engine: Running, cases: Sequence[Case]) -> list[tuple[Case, Judgement]]:
-    """Return an engine's judgements of the cases that the reference can answer."""
+    """Return an engine's judgements on the cases that the reference can answer."""
     expected = [(case, answers) for case in cases if (answers := _answers(case)) is not None]
     outcomes = engine.ask([case for case, _ in expected])
     return [
@@ -334,7 +334,7 @@ def _answers(case: Case) -> Sequence[object] | None:
 def smallest_case(
     engine: Running, case: Case, judgement: Judgement, in_time: Callable[[], bool]
 ) -> tuple[Case, Judgement]:
-    """Return a case with the same verdict, reduced as far as steps of `smaller` and time allow."""
+    """Return a case with the same verdict, reduced as far as `smaller` and the time allow."""
     while in_time():
         smaller = next(_failing(engine, case, judgement.verdict, in_time), None)
         if smaller is None:
@@ -346,7 +346,7 @@ def smallest_case(
 def _failing(
     engine: Running, case: Case, verdict: Verdict, in_time: Callable[[], bool]
 ) -> Iterator[tuple[Case, Judgement]]:
-    """Yield smaller cases with the same verdict; within one batch, the smallest first."""
+    """Yield smaller cases with the same verdict; within a batch, the smallest first."""
     # in batches, since an engine may need a second for each request rather than each case
     for together in _batches(LANGUAGES[case.language].smaller(case), engine.adapter.batch):
         if not in_time():
@@ -364,7 +364,7 @@ def _batches(cases: Iterable[Case], batch: int) -> Iterator[list[Case]]:
 
 
 def size(case: Case) -> tuple[int, int]:
-    """Return the length of the query and the number of values in the data."""
+    """Return the size of a case: the length of the query plus the number of values."""
     return len(case.text), sum(len(row) for row in case.rows)
 
 
@@ -373,9 +373,9 @@ class Verdict(Enum):
 
     SAME = "same"
     MISSING = "missing"
-    """Answers are missing; wrong ones may be in their place."""
+    """Answers are missing; wrong answers may replace them."""
     EXTRA = "extra"
-    """No answer is missing, but there are extra or repeated ones."""
+    """No answer is missing, but there are extra or repeated answers."""
     ORDER = "order"
     """The right answers in a wrong order."""
     CRASH = "crash"
@@ -391,7 +391,7 @@ FAULTS = frozenset(Verdict) - {Verdict.SAME, Verdict.REFUSED}
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """A verdict with the wrong answers, and the message of an engine without answers."""
+    """A verdict with the wrong answers, or the message of an engine that failed."""
 
     verdict: Verdict
     missing: tuple[Any, ...] = ()

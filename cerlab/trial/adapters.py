@@ -54,7 +54,7 @@ class Adapter(Protocol):
 
     @property
     def takes(self) -> frozenset[str]:
-        """The features of the cases that the engine gets."""
+        """The features of the cases that the engine is asked."""
 
     @property
     def batch(self) -> int:
@@ -65,16 +65,16 @@ class Adapter(Protocol):
         """The memory limit of its process in bytes; None if the engine sets one itself."""
 
     def command(self) -> list[str]:
-        """Return the words of the command that starts the engine."""
+        """Return the command that starts the engine, as a list of words."""
 
     def refuses(self, case: Case) -> str | None:
-        """Return the reason why a case with supported features cannot be asked; None if it can."""
+        """Return why a case with supported features cannot be asked; None if it can."""
 
     def orders(self, case: Case) -> bool:
-        """Return whether the order of its rows is significant."""
+        """Return whether the order of result rows is significant for a case."""
 
     def question(self, case: Case) -> dict[str, Any]:
-        """Return the request to its process."""
+        """Return the request for a case, as the engine's process reads it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ class _Common:
 
 
 def _python(place: str | None, *programs: str) -> str:
-    """Return the given interpreter, or the first of the programs on PATH, or this interpreter."""
+    """Return the given interpreter, else the first program on PATH, else this interpreter."""
     paths = (shutil.which(program) for program in programs)
     return place or next(filter(None, paths), sys.executable)
 
@@ -162,7 +162,7 @@ class Pycer(_Common):
         return [_python(self.place, "python3.13"), CHILDREN, self.name]
 
     def question(self, case: Case) -> dict[str, Any]:
-        """Return the query with the stream that pycer requires, and events without one."""
+        """Return the query with pycer's stream declaration, and events without a stream."""
         text = str(case.text).replace("\nWHERE", "\nFROM S\nWHERE", 1)
         events = [{k: v for k, v in event.items() if k != "stream"} for event in case.rows]
         in_seconds = isinstance(case.query.window, TimeWindow)
@@ -193,7 +193,7 @@ class Flink(_Common):
         return [_python(self.place), CHILDREN, "flink"]
 
     def refuses(self, case: Case) -> str | None:
-        """Return why the planner refuses a case, since one refusal fails the whole job."""
+        """Return why Flink's planner refuses a case: one refusal would fail the whole job."""
         flat = [p for p in rp.subpatterns(case.query.pattern) if not rp.children(p)]
         if len({p.name for p in flat if isinstance(p, rp.Variable)}) < len(flat):
             return "a variable may occur in a pattern only once"
@@ -214,11 +214,11 @@ class Flink(_Common):
         return None
 
     def orders(self, case: Case) -> bool:
-        """Return whether the case has no partitions: partitions run concurrently."""
+        """Return True for a case without partitions, because partitions run concurrently."""
         return not case.query.partition_by
 
     def question(self, case: Case) -> dict[str, Any]:
-        """Return the clause with the number of the table as a key, ordered by event time."""
+        """Return the clause partitioned by the number of its table, and ordered by event time."""
         partitions = (ex.Column("c"), *case.query.partition_by)
         order = (rp.OrderItem(ex.Column("ts")),)
         always = (rp.Definition(rp.variables(case.query.pattern)[0], ex.Literal(True)),)
@@ -261,7 +261,7 @@ def _optional_reluctant(p: rp.Pattern) -> bool:
 
 
 class DuckDB(_Common):
-    """The adapter of DuckDB: its Python package, or a program of any build, by path."""
+    """The adapter of DuckDB: its Python package, or the path of any DuckDB program."""
 
     name = "duckdb"
     memory = 8 * GIGABYTE
@@ -274,7 +274,7 @@ class DuckDB(_Common):
 
 
 class PostgreSQL(_Common):
-    """The adapter of PostgreSQL by ``psql``, with its path or connection (``postgresql://..``)."""
+    """The adapter of PostgreSQL: ``psql`` by its path, or a connection (``postgresql://..``)."""
 
     name = "postgresql"
 
@@ -284,17 +284,17 @@ class PostgreSQL(_Common):
 
 
 class Command(_Common):
-    """The adapter of a command in any language that uses this protocol, on row patterns."""
+    """The adapter of any command that reads row patterns in this protocol."""
 
     name = "command"
 
     def command(self) -> list[str]:
-        """Return the words of the command."""
+        """Return the command, as a list of words."""
         return words_of(self.place or "")
 
 
 class CeqlCommand(Command):
-    """The adapter of a command in any language that reads CEQL."""
+    """The adapter of any command that reads CEQL."""
 
     name = "ceql-command"
     language = "ceql"
@@ -312,7 +312,7 @@ ADAPTERS: Mapping[str, Callable[[str | None], Adapter]] = {
 
 
 DEFAULT = ("cerlab", "cerlab-ceql", "pandas-match-recognize", "pycer", "flink", "duckdb")
-"""Engines of a trial without named engines."""
+"""Engines of a trial if the user names none."""
 
 
 PACKAGES = {
@@ -342,12 +342,12 @@ HELLO_SECONDS = 600.0
 
 
 class Absent(Exception):
-    """A missing engine, with the reason."""
+    """An engine that cannot be started, with the reason."""
 
 
 @dataclass(slots=True)
 class Running:
-    """A started engine; `seconds` limits the time of a batch."""
+    """A started engine; `seconds` is the time limit of a batch."""
 
     adapter: Adapter
     version: str
@@ -356,7 +356,7 @@ class Running:
     log: IO[str] = field(repr=False)
 
     def ask(self, cases: Sequence[Case]) -> list[Outcome]:
-        """Return the outcome of each case; unsupported ones are refused without asking."""
+        """Return the outcome of each case; a case with unsupported features is refused unasked."""
         outcomes: list[Outcome | None] = [
             None if (why := self.adapter.refuses(case)) is None else Refusal(why) for case in cases
         ]

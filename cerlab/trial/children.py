@@ -1,4 +1,4 @@
-"""Programs that run inside the processes of engines, started by this file's path and a name.
+"""Programs for the processes of engines; the command names this file and one of its functions.
 
     children.py cerlab | pandas-match-recognize | pycer | flink
     children.py duckdb [PROGRAM]        children.py psql PROGRAM_OR_CONNECTION
@@ -45,7 +45,7 @@ def serve(version: Callable[[], str], reply: Callable[[Reply], Reply]) -> None:
 
 
 def ours() -> None:
-    """Serve cerlab with the engines that users run, not the reference."""
+    """Serve cerlab by the evaluators that users run, not by the reference."""
     from cerlab import Stream, __version__
     from cerlab.api import evaluate, parse_query
     from cerlab.errors import Unsupported
@@ -77,7 +77,7 @@ PANDAS_REFUSALS = ("not supported", "Failed to parse query")
 
 
 def pandas_reply(question: Reply) -> Reply:
-    """Return the rows of a result; numbers may come back as floats, NULL as NaN."""
+    """Return the rows of a result, in which integers may be floats, and NULL may be NaN."""
     import pandas as pd  # type: ignore[import-untyped,unused-ignore] # has no types here
     from match_recognize import match_recognize  # type: ignore[import-not-found] # optional
 
@@ -96,7 +96,7 @@ def pandas_reply(question: Reply) -> Reply:
 
 
 def scalar(value: object) -> object:
-    """Return a value that JSON supports."""
+    """Return a value as one that JSON supports."""
     return value.item() if hasattr(value, "item") else value
 
 
@@ -109,7 +109,7 @@ DECLARATION = f"CREATE STREAM S {{ {EVENTS} }}"
 
 
 def pycer_reply(question: Reply) -> Reply:
-    """Return answers by their positions: the first attribute of an event is its number."""
+    """Return answers by their positions, which are the first attribute of each event."""
     import pycer  # type: ignore[import-not-found] # optional
 
     server = pycer.PyOfflineServer()
@@ -131,7 +131,7 @@ def pycer_reply(question: Reply) -> Reply:
 
 
 def answer_lines(text: str) -> list[str]:
-    """Return the lines of an output that are answers."""
+    """Return the lines of an output that contain answers."""
     return [line for line in text.splitlines() if line.strip()]
 
 
@@ -175,7 +175,7 @@ FLINK_REFUSALS = (
 
 
 class Flink:
-    """A table environment, and the folder of its files."""
+    """A table environment of Flink, and the folder of its files."""
 
     def __init__(self, folder: str) -> None:
         from pyflink.table import (  # type: ignore[import-not-found] # optional
@@ -189,7 +189,7 @@ class Flink:
         self.folder, self.numbers = Path(folder), count()
 
     def rows(self, questions: list[Reply]) -> list[list[dict[str, Any]]]:
-        """Return the rows of each question, by one job."""
+        """Return the result rows of each question, computed by one job."""
         name, path = self.table(questions)
         cases_of_query: dict[tuple[str, tuple[str, ...]], list[int]] = {}
         for c, question in enumerate(questions):
@@ -216,7 +216,7 @@ class Flink:
         return answers
 
     def table(self, questions: list[Reply]) -> tuple[str, Path]:
-        """Return a new table of all questions' rows, and its path; its time is t in ms."""
+        """Return a new table with the rows of all questions, and its path; its time is t in ms."""
         number = next(self.numbers)
         path = self.folder / f"rows{number}.csv"
         with open(path, "w") as file:
@@ -244,7 +244,7 @@ class Flink:
 
 
 def failure(text: str) -> Reply:
-    """Return a refusal by the planner, otherwise a crash, with the innermost cause.
+    """Return a refusal if the planner failed, otherwise a crash, with the innermost cause.
 
     A single exception has a line that begins with a colon.
     """
@@ -298,7 +298,7 @@ Run = Callable[[str], list[dict[str, Any]]]
 
 
 def table(rows: Sequence[dict[str, Any]]) -> str:
-    """Return a common table expression T with these rows."""
+    """Return an SQL table expression T with these rows."""
     names = [name for name in TYPES if not rows or name in rows[0]]
     selects = [
         "SELECT " + ", ".join(f"CAST({literal(row[n])} AS {TYPES[n]}) AS {n}" for n in names)
@@ -364,7 +364,7 @@ def runner(kind: str, place: str | None) -> tuple[Callable[[], str], Run]:
 
 
 def sql(kind: str, place: str | None = None) -> None:
-    """Serve an SQL engine; one without the clause counts as absent."""
+    """Serve an SQL engine; an engine without MATCH_RECOGNIZE counts as absent."""
     runners: list[tuple[Callable[[], str], Run]] = []
 
     def engine() -> tuple[Callable[[], str], Run]:
@@ -401,6 +401,6 @@ PROGRAMS: dict[str, Callable[[], None]] = {
 }
 
 if __name__ == "__main__":
-    del sys.path[0]  # the folder's modules would hide an engine's of the same name
+    del sys.path[0]  # the folder's modules would hide an engine's modules of the same name
     name, *places = sys.argv[1:]
     PROGRAMS[name]() if name in PROGRAMS else sql(name, *places)

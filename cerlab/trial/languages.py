@@ -42,7 +42,7 @@ PATTERN = (
     *("A B", "|", "PERMUTE", "{- -}", "()", "^", "$", "group"),
     *("*", "+", "?", "{n}", "*?", "+?", "??", "{n}?"),
 )
-"""Features of patterns; `group` is a quantifier around more than a variable."""
+"""Features of row patterns; `group` is a quantifier around more than a variable."""
 
 
 FAMILY_ONLY = frozenset((*FAMILY, *TIMED))
@@ -56,14 +56,14 @@ OUTPUT = ("ALL ROWS", "OMIT EMPTY", "WITH UNMATCHED")
 
 
 ROW_CLAUSES = ("PARTITION BY", "DESC", "NULLS FIRST", "SUBSET", "WITHIN", "TRUE")
-"""Features of clauses; TRUE is a variable without DEFINE."""
+"""Features of row clauses; TRUE is a variable without DEFINE."""
 
 
 READINGS = (
     *("FIRST", "LAST", "PREV", "NEXT", "COUNT", "SUM", "AVG", "MIN", "MAX"),
     *("CLASSIFIER", "MATCH_NUMBER", "FINAL", "v.x"),
 )
-"""Features of MEASURES, and with the prefix of DEFINE; `v.x` is a qualified column."""
+"""Features of MEASURES, and of DEFINE with a prefix; `v.x` is a qualified column."""
 
 
 OPERATORS = (
@@ -189,7 +189,7 @@ Row: TypeAlias = dict[str, Any]
 
 
 COLUMNS = {"g": pa.int64(), "t": pa.int64(), "x": pa.int64(), "s": pa.string()}
-"""Columns of tables, with their types for columns without values."""
+"""Columns of random tables, with types for columns that have no values."""
 
 
 _TABLES = 4
@@ -201,7 +201,7 @@ _DRAWS = 50_000
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A query in a language, and the rows or events that it runs on."""
+    """A query in one of the languages, and its rows or events."""
 
     language: str
     query: Any
@@ -214,12 +214,12 @@ class Case:
 
     @property
     def rows(self) -> list[Row]:
-        """The data of the case as rows; events become rows with their type."""
+        """The data of the case as rows; an event becomes a row with its type."""
         return [as_dict(each) if isinstance(each, Event) else each for each in self.data]
 
 
 def case_of_suite(case: SuiteCase) -> Case | None:
-    """Return a case of the conformance suite as one of a trial; None if that is impossible.
+    """Return a case of the conformance suite as a case of a trial; None if that is impossible.
 
     Tables of a trial have some of `COLUMNS`. Events have integers v, w, k and t; attributes that
     the query does not name do not affect the answers, and are filled in.
@@ -244,7 +244,7 @@ def case_of_suite(case: SuiteCase) -> Case | None:
 
 
 def _is_table(case: SuiteCase) -> bool:
-    """Return whether the rows of a case form a table of a trial, and its result has no times."""
+    """Return whether a case has a table that trials support, and a result without times."""
     kinds = {name: str if kind == pa.string() else int for name, kind in COLUMNS.items()}
     cells = [(name, value) for row in case.events for name, value in row.items()]
     result = [value for row in case.expected["values"] for value in row]
@@ -265,7 +265,7 @@ class Language(Protocol):
         """Return a random query with only these features, on some data; empty if none is found."""
 
     def features_of(self, case: Case) -> frozenset[str]:
-        """Return the features of a case."""
+        """Return the features that a case needs."""
 
     def answers(self, case: Case) -> Sequence[Any]:
         """Return the answers by the reference; raises `CerlabError` if it cannot answer."""
@@ -280,7 +280,7 @@ class Language(Protocol):
 
 
 class RowPatterns:
-    """MATCH_RECOGNIZE: an answer is a row of the result, with its names and its place."""
+    """The language MATCH_RECOGNIZE; an answer is a result row with its place."""
 
     features = frozenset(ROW_FEATURES)
 
@@ -305,7 +305,7 @@ class RowPatterns:
         return ()
 
     def features_of(self, case: Case) -> frozenset[str]:
-        """Return the features of a case."""
+        """Return the features that a case needs."""
         return row_features(case.query, case.data)
 
     def answers(self, case: Case) -> Sequence[Any]:
@@ -341,7 +341,7 @@ def arrow(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
 
 
 def _with_measures(rng: Random, query: RowPattern) -> RowPattern:
-    """Return the query, mostly with measures for each variable: first, last, count."""
+    """Return the query, mostly with measures of each variable: first, last, count."""
     query = replace(query, order_by=(rp.OrderItem(ex.Column("t")),))
     if likely(rng, 0.3):
         return query
@@ -362,7 +362,7 @@ def _table(rng: Random) -> tuple[Row, ...]:
 
 
 def _has_answer(case: Case, rng: Random) -> bool:
-    """Return whether the reference can answer; True also for some cases without a match."""
+    """Return whether the reference can answer; also True for some cases without a match."""
     try:
         return bool(ROWS.answers(case)) or likely(rng, 0.3)
     except CerlabError:
@@ -376,7 +376,7 @@ K = TypeVar("K")
 
 
 def _key(row: Row, names: Sequence[str]) -> _Key:
-    """Return the values of a row to compare: numbers to nine digits, missing columns marked."""
+    """Return a row's values for comparison: numbers to nine digits, missing columns marked."""
     return tuple(_plain(row.get(name, "(no such column)")) for name in names)
 
 
@@ -401,14 +401,14 @@ def surplus(left: Sequence[K], right: Sequence[K]) -> list[K]:
 
 
 class CeqlQueries:
-    """CEQL: an answer is an interval and positions, or only positions; answers form a set."""
+    """The language CEQL; answers are a set of positions, with or without intervals."""
 
     features = frozenset(
         (*CEL, *FAMILY, *TIMED, *CLAUSES, *(f"v {op.value} w" for op in pred.Arithmetic))
     )
 
     def draw(self, rng: Random, takes: frozenset[str]) -> tuple[Case, ...]:
-        """Return a query that the reference supports, and a stream that contains a match of it."""
+        """Return a query that the reference supports, and a stream that contains a match."""
         family, timed = (bool(takes & set(names)) for names in (FAMILY, TIMED))
         shape = Shape(SMALL.depth, SMALL.events, SMALL.rich, family=family, timed=timed)
         for _ in range(_DRAWS):
@@ -427,7 +427,7 @@ class CeqlQueries:
         return ()
 
     def features_of(self, case: Case) -> frozenset[str]:
-        """Return the features of a case."""
+        """Return the features that a case needs."""
         return ceql_features(case.query)
 
     def answers(self, case: Case) -> Sequence[Any]:
@@ -468,7 +468,7 @@ def _computing(rng: Random, phi: cel.Formula) -> cel.Formula:
 
 
 def _whole(event: Event) -> Event:
-    """Return the event with every attribute an integer."""
+    """Return the event with an integer for every attribute."""
     values = {name: int(event.attributes.get(name) or 0) for name in "vwkt"}  # type: ignore[arg-type] # numbers or None
     return Event(event.type, {**values}, event.stream)
 

@@ -162,7 +162,7 @@ def _short(judgement: Judgement) -> str:
 
 
 _CLAUSE = re.compile(r"\bMATCH_RECOGNIZE\b(?!')", re.IGNORECASE)
-"""Pattern of the word outside string literals, since catalogue queries quote it."""
+"""Pattern of MATCH_RECOGNIZE outside string literals, since catalogue queries quote the word."""
 
 
 _NO_FILE = re.compile(r'No files found that match the pattern "([^"]+)"')
@@ -179,7 +179,7 @@ _SORTS = ("nosort", "rowsort", "valuesort")
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A statement or query of a test file.
+    """A statement or query in a test file.
 
     `error` is true if an error is expected; `rows` is the expected result, None for a statement.
     """
@@ -193,16 +193,16 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class RecordCheck:
-    """A record with its verdict, and the message of an error or a difference."""
+    """The verdict on a record, with the message of an error or a difference."""
 
     path: Path
     record: Record
     verdict: Verdict
     message: str = ""
     clause: str = ""
-    """Clause of the standard that settles a disputed answer."""
+    """The clause of the standard that settles a disputed record."""
     lacks: str = ""
-    """Missing file that the record needs."""
+    """The missing file that the record needs."""
 
 
 class Settlement(NamedTuple):
@@ -268,7 +268,7 @@ def _rows(lines: Sequence[str], width: int) -> list[list[str]]:
 
 
 def check_files(folder: Path, settlements: Sequence[Settlement] = ()) -> Iterator[RecordCheck]:
-    """Yield the check of each record with MATCH_RECOGNIZE in every ``*.test`` below a folder.
+    """Yield the check of each record with MATCH_RECOGNIZE in all ``*.test`` files of a folder.
 
     Raises `UsageError` if DuckDB is not installed.
     """
@@ -281,14 +281,14 @@ def check_files(folder: Path, settlements: Sequence[Settlement] = ()) -> Iterato
 
 
 def _settle(outcome: RecordCheck, settlements: Sequence[Settlement]) -> RecordCheck:
-    """Return a check with the clause that settles it, if it is in the list."""
+    """Return a check with the clause that settles its record, if the list has one."""
     name, sql = outcome.path.name, _without_spaces(outcome.record.sql)
     clauses = (each.clause for each in settlements if each.file == name and each.part in sql)
     return replace(outcome, clause=next(clauses, ""))
 
 
 def _with_lack(outcome: RecordCheck, missing_files: dict[str, str]) -> RecordCheck:
-    """Return a check with the missing file that the record, or one of its tables, needs."""
+    """Return a check with the missing file that its record, or a table of it, needs."""
     if outcome.verdict is not Verdict.CRASH:
         return outcome
     if (file := _NO_FILE.search(outcome.message)) is not None:
