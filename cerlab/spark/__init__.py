@@ -1,4 +1,4 @@
-"""The pipeline on Spark: the answers of the local engine, whatever the partitioning.
+"""Evaluation on Spark, with the answers of the local engine for every partitioning.
 
     df = cerlab.spark.read(spark, "trades/")
     answers = cerlab.spark.match(df, "SELECT * WHERE A ; B WITHIN 10 [t]", order_by=["t", "id"])

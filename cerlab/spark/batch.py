@@ -1,4 +1,4 @@
-"""The batch pipeline: a DataFrame of events to a DataFrame of answers."""
+"""Evaluation of a query on a DataFrame of events, as a DataFrame of answers."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def write(
     overwrite: bool = False,
     events: Sequence[str] = (),
 ) -> int:
-    """Write the answers as a folder of Parquet files; return the number of rows.
+    """Write the answers as a folder of Parquet files; return the number of answers.
 
     Raises `UsageError` if `output` exists, unless `overwrite`, and if it would replace the files of
     the events: those that Spark reads, and `events`.
@@ -159,7 +159,7 @@ def write(
 
 
 def answers(request: Request, ranges: FirstPass | None = None) -> DataFrame:
-    """Return the DataFrame of the answers; without `ranges` the first pass runs here."""
+    """Return the DataFrame of the answers; without `ranges`, the first pass runs here."""
     return _answers(request, ranges or first_pass(request)).frame
 
 
@@ -209,7 +209,7 @@ def explain(
 
 
 def explanation(request: Request, ranges: FirstPass, query: str) -> str:
-    """Return the description of a request whose first pass has run."""
+    """Return the description of a request, after its first pass has run."""
     mode = ranges.mode
     lines = [*of_plan(request.plan, query), ("mode", mode.value)]
     lines += [("not by", f"{other.value}: {why}") for other, why in _other_modes(request, mode)]
@@ -239,7 +239,7 @@ def explanation(request: Request, ranges: FirstPass, query: str) -> str:
 def of_plan(
     plan: PlanClauses | None, query: str, machine: str = "registers: filters compare labels"
 ) -> list[tuple[str, str]]:
-    """Return the lines on a query and its plan; `machine` stands for a missing automaton."""
+    """Return lines of text on a query and its plan; `machine` replaces a missing automaton."""
     size = machine
     if isinstance(plan, Plan):
         cea = plan.cea
@@ -248,7 +248,7 @@ def of_plan(
 
 
 def in_columns(lines: Iterable[tuple[str, str]]) -> str:
-    """Return lines with their names in front, as text."""
+    """Return named lines as text, in two columns."""
     return "\n".join(f"{name:8} {text}" for name, text in lines)
 
 
@@ -279,14 +279,14 @@ def _lie(ranges: FirstPass) -> str:
 
 
 def _crossing(events: RelevantEvents) -> list[tuple[str, str]]:
-    """Return the columns that leave the JVM, as lines."""
+    """Return the columns that leave the JVM, as lines of the description."""
     which = "those that a test of the query holds for" if events.why_all is None else "all"
     why = "" if events.why_all is None else f": {events.why_all}"
     return [("events", which + why), *(("python", reason) for reason in events.in_python)]
 
 
 def _sizes(ranges: FirstPass) -> list[int]:
-    """Return the number of rows of each part; there is at least one part."""
+    """Return the number of rows of each part; the list has at least one part."""
     sizes = [0] * ranges.assignment.parts
     for part, rows in zip(ranges.assignment.part, ranges.assignment.rows, strict=True):
         sizes[part] += rows
@@ -322,11 +322,11 @@ def _stages(request: Request, mode: Mode) -> list[str]:
 
 
 FIRST = 1 << 12
-"""The rows that are first searched for missing attributes: most streams show all in them."""
+"""Rows that are searched first for missing attributes: most streams show all attributes in them."""
 
 
 def warn_about_answers(pattern: Pattern, source: Source, answers: int, ask: str) -> None:
-    """Warn of attributes that a stream lacks, and of no answers.
+    """Warn about attributes that a stream lacks, and about an empty result.
 
     `ask` is a command that explains.
     """
@@ -343,7 +343,7 @@ def warn_about_answers(pattern: Pattern, source: Source, answers: int, ask: str)
 
 
 def warn_about_attributes(pattern: Pattern, columns: Sequence[str]) -> None:
-    """Warn of attributes that a query reads and no column has, as `cerlab.evaluate` does."""
+    """Warn about attributes that a query reads and no column has, as `cerlab.evaluate` does."""
     requirements = requirements_of(pattern)
     requirements.note(columns)
     for name in columns:
@@ -353,7 +353,7 @@ def warn_about_attributes(pattern: Pattern, columns: Sequence[str]) -> None:
 
 
 def _relevant_columns(requirements: Requirements, source: Source) -> list[str]:
-    """Return the columns that the requirements need; ``type`` first."""
+    """Return the columns that the query's needs refer to, ``type`` first."""
     candidates = (
         *requirements.attributes,
         *(name for name, _ in (*requirements.kinds, *requirements.texts)),
@@ -368,7 +368,7 @@ def _stream(rows: Any) -> Stream:
 
 
 def _examples(requirements: Requirements, source: Source, columns: list[str]) -> Any:
-    """Return a few rows that together meet all requirements that the stream meets, in one pass."""
+    """Return a few rows that show together which of the query's needs the stream meets."""
     import pyarrow as pa
 
     arrays = source.frame.agg(*_aggregates(requirements, source, columns)).toArrow()
@@ -383,7 +383,7 @@ def _examples(requirements: Requirements, source: Source, columns: list[str]) ->
 
 
 def _aggregates(requirements: Requirements, source: Source, columns: list[str]) -> Iterator[Column]:
-    """Yield, for each column, the required values that occur, as an array."""
+    """Yield the required values that occur in each column, as an array."""
     from pyspark.sql import functions as fn
 
     for name in columns:
@@ -443,16 +443,16 @@ def match_recognize(df: DataFrame, query: str | RowPattern) -> DataFrame:
 
 @dataclass(frozen=True, slots=True)
 class PartitionTask:
-    """The parts of a row pattern that are sent to a task."""
+    """The parts of a row pattern that Spark sends to a task."""
 
     pattern: RowPattern
     place: tuple[str, ...]
     """The columns of PARTITION BY and ORDER BY."""
     schema: Any
-    """The Arrow types that Spark expects."""
+    """The Arrow types that Spark expects of the result."""
 
     def evaluate(self, batches: Iterable[Any]) -> Iterator[Any]:
-        """Yield the result on all rows of a task; raises `BadData` for two rows in one place."""
+        """Yield the result on all rows of a task; raises `BadData` for two rows with one order."""
         import pyarrow as pa
 
         if not (some := [batch for batch in batches if batch.num_rows]):
@@ -470,7 +470,7 @@ class PartitionTask:
 
 
 def local_row_pattern(query: str | RowPattern) -> RowPattern:
-    """Return the clause; raises `Unsupported` for one without PARTITION BY or ORDER BY."""
+    """Return the clause; raises `Unsupported` without PARTITION BY or ORDER BY."""
     from cerlab.rows.parser import parse_rows  # loads sqlglot
 
     pattern = parse_rows(query) if isinstance(query, str) else query

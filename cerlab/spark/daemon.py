@@ -16,7 +16,7 @@ _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 
 
 def preload() -> None:
-    """Import the modules of tasks, load common kernels, and exclude all from garbage collection."""
+    """Import the modules of tasks, load common kernels, and exempt all from garbage collection."""
     import pyarrow as pa
     import pyspark.worker  # noqa: F401  a forked worker runs it
 
@@ -40,7 +40,7 @@ def preload() -> None:
 
 
 def _keep_memory() -> None:
-    """Let this process keep freed memory: the system clears each page that it hands out again."""
+    """Keep freed memory in this process: the system clears each page that it hands out again."""
     with suppress(OSError, AttributeError):  # systems without glibc
         mallopt = ctypes.CDLL(None).mallopt
         mallopt(_MMAP_THRESHOLD, 1 << 25)  # the largest accepted value

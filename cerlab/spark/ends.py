@@ -1,4 +1,4 @@
-"""Ends of answers between two times: a daily run reads that day and one window before it."""
+"""Answers that end between two times: a daily run reads that day and one window before it."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
 
 EndTimes: TypeAlias = tuple[Until, Until]
-"""The first time of an end, and the first time after all ends, as users write them."""
+"""First time of an end, and the time before which all ends lie, as users write them."""
 
 
 @dataclass(frozen=True, slots=True)
 class EndsIn:
-    """Times of ends from `first` to before `stop`: nanoseconds of moments, or plain numbers."""
+    """Ends from time `first` to before `stop`, in nanoseconds of moments or as plain numbers."""
 
     attribute: str
     are_moments: bool
@@ -57,15 +57,15 @@ class EndsIn:
         return first, stop
 
     def holds_group(self, first: int, last: int, unit: int) -> bool:
-        """Return whether a row between two times, in steps of `unit`, may be read."""
+        """Return whether a row group between two times, in steps of `unit`, may be read."""
         return last * unit >= self.reads and first * unit < self.stop
 
     def is_before(self, last: int, unit: int) -> bool:
-        """Return whether rows up to a time, in steps of `unit`, precede the rows that are read."""
+        """Return whether rows up to a time, in steps of `unit`, precede all rows that are read."""
         return last * unit < self.reads
 
     def text(self) -> str:
-        """Return the times as text for users."""
+        """Return the two times as text for users."""
         first, stop, reads = map(self._text, (self.first, self.stop, self.reads))
         return f"from {first} to before {stop}; rows from {reads} on are read"
 
@@ -85,7 +85,7 @@ def _is_decimal(column: Any) -> bool:
 
 
 def least_number(bound: Fraction, *, whole: bool) -> int | float:
-    """Return the least int64, or double, at or above a bound, or the greatest value of the type.
+    """Return the least int64, or double, that is at least a bound, or the type's greatest value.
 
     >>> least_number(Fraction(7, 2), whole=True), least_number(Fraction(1, 10), whole=False)
     (4, 0.1)
@@ -97,7 +97,7 @@ def least_number(bound: Fraction, *, whole: bool) -> int | float:
 
 
 class OwnRows:
-    """The rows that a task reads, and the first row at which answers belong to the task."""
+    """The rows that a task reads, and the first row whose answers belong to the task."""
 
     def __init__(self, ends: EndsIn | None, attributes: tuple[str, ...]) -> None:
         self._ends = ends
@@ -110,7 +110,7 @@ class OwnRows:
 
     @property
     def first_own(self) -> int:
-        """The first row, in the order of reading, at which answers are given."""
+        """The first row, in reading order, at which answers are returned."""
         return max(self.read if self.own is None else self.own, self._early)
 
     def take(self, rows: Any) -> Any:
@@ -131,7 +131,7 @@ def ends_of(
     *,
     are_moments: bool,
 ) -> EndsIn | None:
-    """Return the requested ends, None for all.
+    """Return the requested range of ends, None for all ends.
 
     Raises `Unsupported` for a query whose answers depend on more than one window in time, and
     `UsageError` for times that do not fit the column.
@@ -173,7 +173,7 @@ def _times(pair: EndTimes, attribute: str, *, are_moments: bool) -> tuple[Fracti
 
 
 def _time(given: Any, attribute: str, *, are_moments: bool) -> Fraction:
-    """Return a time in nanoseconds, or unchanged if it is a plain number."""
+    """Return a time in nanoseconds; a plain number stays unchanged."""
     try:
         value = moment_of_data(given) if are_moments and isinstance(given, str) else given
         value = Decimal(value) if isinstance(value, str) else value
@@ -197,7 +197,7 @@ def _no_times(message: str, *, are_moments: bool) -> UsageError:
 
 
 def rows_of_ends(ends: EndsIn, clock: Column, *, whole: bool) -> tuple[Column, Column]:
-    """Return whether Spark reads a row, and whether it precedes all rows that are read.
+    """Return conditions of Spark for rows to read, and for rows that precede all of these.
 
     `clock` is the column of `cerlab.spark.frame.time_column`. A row without a time is read, and
     raises the same error as without `ends_in`.

@@ -1,4 +1,4 @@
-"""Engines over Arrow rows in a task: columns in, record batches of answers out."""
+"""Engines in a Spark task: columns of Arrow in, record batches of answers out."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from cerlab.spark.task_outputs import (
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """The parts of a query that are sent to a task, as plain values.
+    """The parts of a query that Spark sends to a task, as plain values.
 
     Input tables have a column for each of `attributes` (``a0``, ``a1``, ..) and, if the stream has
     positions, ``position`` (int64).
@@ -53,13 +53,13 @@ class Job:
     with_partition: bool = False
     """True if answers contain their key, as a struct ``partition``."""
     names: RowNames | GroupRows | None = None
-    """The columns of rows with names, or aggregates; None for positions."""
+    """The requested columns of rows, or aggregates; None for positions."""
     ends: EndsIn | None = None
 
 
 @lru_cache(maxsize=16)
 def plan_and_tables(content: bytes) -> tuple[Plan, LearnedTables]:
-    """Return a plan and the tables of its machine, which a worker keeps from task to task."""
+    """Return a plan and the tables of its machine, which a worker process caches."""
     plan = plan_from_bytes(content)
     return plan, LearnedTables(machine_of(plan))
 
@@ -75,7 +75,7 @@ def _attributes_of_engine(
 
 
 def new_evaluation(job: Job) -> PlanEvaluation | GroupEvaluation:
-    """Return a run of the plan of a job, or of its aggregates."""
+    """Return a run of a job's plan, or of its aggregates."""
     if not isinstance(job.names, GroupRows):
         return PlanEvaluation(job)
     plan, tables = plan_and_tables(job.plan)
@@ -83,7 +83,7 @@ def new_evaluation(job: Job) -> PlanEvaluation | GroupEvaluation:
 
 
 class PlanEvaluation(OwnRows):
-    """A run of a plan, without the answers that end before `first_own`.
+    """A run of a plan, which omits the answers that end before `first_own`.
 
     If rows have no column ``position``, they are consecutive, and the first has number `first`.
     """
@@ -123,7 +123,7 @@ class PlanEvaluation(OwnRows):
             self._positions.forget(self._run.lowest)
 
     def finish(self) -> Iterator[Any]:
-        """Yield the answers that were held back."""
+        """Yield the answers that the run still held back."""
         for answers in self._run.finish():
             yield from self._own_batches(answers, None, self.read)
 
@@ -137,7 +137,7 @@ class PlanEvaluation(OwnRows):
             yield self._record_batch(answers, skip, rows, begins)
 
     def _rows_with_names(self, answers: AnswerBatch, buffer: EventBuffer) -> Iterator[Any]:
-        """Yield the rows with names of some answers."""
+        """Yield some answers as rows with column names."""
         assert isinstance(self._job.names, RowNames)
         first, end = int(answers.start.min()), int(answers.end.max()) + 1
         events = buffer.of(first, end).select([f"a{n}" for n in range(len(self._job.attributes))])
@@ -186,7 +186,7 @@ class PlanEvaluation(OwnRows):
 
 
 class Positions:
-    """Positions by index; consecutive positions need no memory.
+    """The positions of events by index; consecutive positions need no memory.
 
     >>> positions = Positions()
     >>> positions.append(np.array([10, 11, 12, 40, 41]))
@@ -195,7 +195,7 @@ class Positions:
     """
 
     def __init__(self) -> None:
-        self._shift = 0  # position minus index, while they are consecutive
+        self._shift = 0  # position minus index, while positions are consecutive
         self._values: Any = None  # later the positions from index `_first` on, with room for more
         self._first = self._read = 0
 
@@ -225,13 +225,13 @@ class Positions:
         self._read += count
 
     def of(self, indices: Any) -> Any:
-        """Return the positions at some indices, int64; none of them may be forgotten."""
+        """Return the positions at some indices, int64, none of which was forgotten."""
         return (
             indices + self._shift if self._values is None else self._values[indices - self._first]
         )
 
     def forget(self, before: int) -> None:
-        """Forget the positions before an index."""
+        """Forget the positions before an index, to free memory."""
         over = before - self._first
         if self._values is None:
             self._first = before
@@ -242,21 +242,21 @@ class Positions:
 
 @dataclass(frozen=True, slots=True)
 class GroupJob:
-    """The parts of a query that is evaluated key by key, sent to a task as plain values."""
+    """The parts of a query evaluated key by key that Spark sends to a task, as plain values."""
 
     query: str
-    """Its text without FROM: events of other streams are removed before."""
+    """The query's text without FROM: events of other streams are removed before."""
     time: TimeAxis | None
     attributes: tuple[str, ...]
-    """Types of the columns ``a0 a1 ..``."""
+    """The types of the columns ``a0 a1 ..`` of the attributes."""
     names: RowNames | None
     until: Any = None
-    """The time before which all events of all keys are complete, for a query that waits."""
+    """The time before which all events of all keys are complete, for a query with WAIT."""
     ends: EndsIn | None = None
 
 
 def way_of(pattern: Pattern) -> Evaluator:
-    """Return the engine for a query without automaton, or with THROTTLE.
+    """Return the evaluator for a query without automaton, or with THROTTLE.
 
     Raises `Unsupported` for a query that no machine evaluates.
     """
@@ -271,13 +271,13 @@ def way_of(pattern: Pattern) -> Evaluator:
 
 @lru_cache(maxsize=16)
 def pattern_of(query: str) -> Pattern:
-    """Return the query of a text, without repeating the warnings that the user has seen."""
+    """Return the query of a text, without repeating warnings that the user has seen."""
     ast, _, source = parse_ceql(query)
     return Pattern(ast, source=source)
 
 
 def evaluate_groups(batches: Iterable[Any], job: GroupJob, size: int = SIZE) -> Iterator[Any]:
-    """Yield the answers of all keys; the rows come sorted by ``group`` and ``position``.
+    """Yield the answers of all keys, from rows sorted by ``group`` and ``position``.
 
     A group has all rows of one or more keys. It is in memory as a whole, and small groups are read
     together.
@@ -287,7 +287,7 @@ def evaluate_groups(batches: Iterable[Any], job: GroupJob, size: int = SIZE) -> 
     waiting: list[Any] = []
     for rows in tables_of(batches, size):
         before, groups = len(waiting), integers(rows, "group")
-        # the last group of a table may continue in the next one
+        # the last group of a table may continue in the next table
         cut = int(np.searchsorted(groups, groups[-1]))
         same = not cut and before and integers(waiting[-1], "group")[-1] == groups[-1]
         if before and not same:

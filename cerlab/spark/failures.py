@@ -1,4 +1,4 @@
-"""Exceptions of Spark as errors of cerlab: the fault of the data in one line, without Java."""
+"""Spark's exceptions as cerlab's errors: the fault in one line, without Java's stack."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CLASSES: dict[str, type[CerlabError]] = {
     "07": BadData,
     "08": UsageError,
 }
-"""The class of an error by the first two digits of its code, the only trace of a task's error."""
+"""Error classes by the first two digits of the code, the only trace of a task's error."""
 
 _OURS = re.compile(r"cerlab\.errors\.\w+: (CER\d{4}): (.*)(?:\s*\n\s*hint: (.*))?")
 
@@ -34,7 +34,7 @@ _NO_FILES = re.compile(
 )
 
 _NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '((?:cerlab|pyarrow|numpy|numba)\b)")
-"""The modules that a worker imports first when it unpickles a task."""
+"""Modules that a worker imports first when it unpickles a task."""
 
 _READING = re.compile(r"\[FAILED_READ_FILE\.(\w+)\] .*?while reading file (\S+?)\.?\s(.*)")
 
@@ -49,7 +49,7 @@ _ENDED = (
     "java.lang.OutOfMemoryError",
     "Python worker exited unexpectedly",
 )
-"""Spark's texts for a JVM or a worker that has ended, mostly for lack of memory."""
+"""Texts of Spark for a JVM or worker that has ended, mostly for lack of memory."""
 
 _IN_MICROSECONDS = "write moments in microseconds: coerce_timestamps='us' in pyarrow and pandas"
 _MORE = "cerlab spark --debug shows all that Java says"
@@ -57,7 +57,7 @@ _MORE = "cerlab spark --debug shows all that Java says"
 
 @contextmanager
 def failures(*places: str | None) -> Iterator[None]:
-    """Raise exceptions of Spark in a block as `CerlabError`; `places` are read and written."""
+    """Raise Spark's exceptions in a block as `CerlabError`; `places` are inputs and outputs."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
@@ -68,7 +68,7 @@ def failures(*places: str | None) -> Iterator[None]:
 
 
 def error_of(error: BaseException, *places: str | None) -> CerlabError:
-    """Return the `CerlabError` in an exception of Spark: the error that a task has raised.
+    """Return the `CerlabError` in an exception of Spark, that is, the error that a task raised.
 
     For an action on the DataFrames of `match` and for a streaming query::
 
@@ -87,7 +87,8 @@ def error_of(error: BaseException, *places: str | None) -> CerlabError:
     """
     if isinstance(error, CerlabError):
         return error
-    java = getattr(error, "java_exception", None)  # its text is longer than Python's
+    java = getattr(error, "java_exception", None)  # Spark's text of it is longer than Python's
+    # Python's
     text = str(error if java is None else _text_of(java, error))
     if ours := _OURS.findall(text):
         code, message, hint = ours[-1]
@@ -111,7 +112,7 @@ def error_of(error: BaseException, *places: str | None) -> CerlabError:
 
 
 def _lacks(module: str) -> UsageError:
-    """Return the error that a worker's Python lacks a package."""
+    """Return the error for a package that a worker's Python lacks."""
     return UsageError(
         "CER0892",
         f"a worker of Spark has no package '{module}'",
@@ -120,7 +121,7 @@ def _lacks(module: str) -> UsageError:
 
 
 def two_watermarks() -> UsageError:
-    """Return the error that a stream has a watermark although `lag` sets another one."""
+    """Return the error for a stream that has a watermark although `lag` sets another."""
     return UsageError(
         "CER0893",
         "the DataFrame has a watermark, and lag= sets one: Spark takes one in a query",
@@ -138,7 +139,7 @@ def _has_ended(error: BaseException, text: str) -> bool:
 
 
 def _text_of(java: Any, error: BaseException) -> str:
-    """Return the text of a Java exception and its causes; that of `error` if the JVM has ended."""
+    """Return the text of a Java exception and its causes, or of `error` if the JVM has ended."""
     from py4j.protocol import Py4JError
 
     lines: list[str] = []
@@ -164,7 +165,7 @@ def _no_files(scheme: str, places: tuple[str | None, ...]) -> UsageError:
 
 
 def _unread(kind: str, file: str, detail: str, text: str) -> BadData:
-    """Return the error of a file that Spark cannot read, by Spark's name for the reason."""
+    """Return the error for a file that Spark cannot read, by Spark's name of the reason."""
     place = DataPlace(unquote(re.sub(r"^file:(//)?(?=/)", "", file)))
     if kind == "FILE_NOT_EXIST":
         hint = "do not move or delete the files during the query"
@@ -187,7 +188,7 @@ def _unread(kind: str, file: str, detail: str, text: str) -> BadData:
 
 
 def _of_condition(text: str) -> CerlabError:
-    """Return the error for Spark's message, by its first line."""
+    """Return the error for Spark's message, judged by the message's first line."""
     lines = text.strip().splitlines() or ["nothing"]
     first = next((line for line in lines if _CONDITION.search(line)), lines[0]).strip()
     condition = _CONDITION.search(first)
@@ -206,6 +207,6 @@ def _of_condition(text: str) -> CerlabError:
             hint = "rename one, or set spark.sql.caseSensitive where upper and lower case differ"
             return BadData("CER0732", detail, hint=hint)
         case _:
-            if "Python worker" in first:  # its exception is in the last line
+            if "Python worker" in first:  # the worker's exception is in the last line
                 first = next((s for s in map(str.strip, reversed(lines)) if s[:1].isalpha()), first)
             return BadData("CER0785", f"Spark says: {first}", hint=_MORE)

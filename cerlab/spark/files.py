@@ -1,4 +1,4 @@
-"""Answers from Parquet files that tasks read, and from rows that Spark moves as packets."""
+"""Answers from Parquet files that tasks read, or from rows that Spark moves in packets."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 def file_ranges(request: Request) -> FileRanges:
-    """Return the ranges of a stream in files.
+    """Return the ranges of a stream that Parquet files store in order.
 
     Raises `NoProof` with the reason why Spark moves rows.
     """
@@ -68,7 +68,7 @@ def _ranges(request: Request, columns: Columns, footers: RowGroups, mode: Mode) 
 
 
 def files_below(request: Request) -> FileRanges | UnorderedFiles:
-    """Return the files of a DataFrame that is a selection of their rows, and the ordering columns.
+    """Return the files of which a DataFrame selects rows, and the columns that order the rows.
 
     Raises `NoProof` with the reason why Spark must read the rows.
     """
@@ -85,7 +85,7 @@ def files_below(request: Request) -> FileRanges | UnorderedFiles:
 
 
 def all_groups(request: Request) -> UnorderedFiles:
-    """Return all row groups of a DataFrame that is exactly some Parquet files.
+    """Return all row groups of a DataFrame that is exactly a set of Parquet files.
 
     Raises `NoProof` with the reason why Spark must read the rows.
     """
@@ -96,7 +96,7 @@ def all_groups(request: Request) -> UnorderedFiles:
 
 
 def check_files(request: Request) -> None:
-    """Compare the columns of the files of a DataFrame, as far as they are read.
+    """Compare the columns of a DataFrame's files, as far as the query reads them.
 
     Raises and warns as `cerlab.spark.footers.check_columns`; no check for other DataFrames.
     """
@@ -115,7 +115,7 @@ def check_files(request: Request) -> None:
 
 
 def why_not_files(request: Request) -> str | None:
-    """Return why tasks cannot read the files themselves; None if they can."""
+    """Return why tasks cannot read the files directly; None if they can."""
     try:
         file_ranges(request)
     except NoProof as reason:
@@ -142,7 +142,7 @@ def _same_types(request: Request, names: Mapping[str, str], footers: RowGroups) 
 
 
 def _columns(request: Request, names: Mapping[str, str], attributes: Sequence[str]) -> Columns:
-    """Return the columns of the files for those of the DataFrame; `names` maps them.
+    """Return the file columns for the columns of a DataFrame; `names` maps between them.
 
     Raises `NoProof` if a column that orders the stream is not in the files.
     """
@@ -170,7 +170,7 @@ def _footers(
     scan: Callable[[DataFrame], ScannedFiles],
     attributes: Sequence[str],
 ) -> tuple[Columns, RowGroups]:
-    """Return the columns of the files that tasks read, or those of a scan, and their footers.
+    """Return the columns of the files that tasks read, or of a scan's files, and their footers.
 
     If footers lack the ends of columns that order the stream, tasks read these columns.
     """
@@ -186,7 +186,7 @@ def _footers(
 
 
 def _of_ends(footers: RowGroups, ends: EndsIn) -> RowGroups:
-    """Return the row groups that may have an event of an answer with its end in `ends`."""
+    """Return the row groups that may contain an event of an answer with its end in `ends`."""
     unit, groups = footers.unit, footers.groups
     early = (group.rows for group in groups if ends.is_before(group.last_time, unit))
     read = (g for g in groups if ends.holds_group(g.first_time, g.last_time, unit))
@@ -194,7 +194,7 @@ def _of_ends(footers: RowGroups, ends: EndsIn) -> RowGroups:
 
 
 def _measure(request: Request, files: ScannedFiles, columns: Columns) -> None:
-    """Compute the ends of the columns that order a stream, in all row groups, by tasks.
+    """Compute the least and greatest values of the ordering columns in all row groups, by tasks.
 
     A million moments of INT96 take 0.03 CPU seconds, against 2.5 if Spark reads the rows.
     """
@@ -216,7 +216,7 @@ def _measure(request: Request, files: ScannedFiles, columns: Columns) -> None:
 
 
 def _files_of(request: Request, scan: Callable[[DataFrame], ScannedFiles]) -> ScannedFiles:
-    """Return the files that tasks read, or otherwise those of a scan."""
+    """Return the files that tasks read, or otherwise the files of a scan."""
     source = request.source
     if not source.files:
         return scan(source.frame)
@@ -225,7 +225,7 @@ def _files_of(request: Request, scan: Callable[[DataFrame], ScannedFiles]) -> Sc
 
 
 def answers_in_files(request: Request, ranges: FileRanges) -> TaskAnswers:
-    """Return the answers of all ranges; only a number for each range passes through Spark."""
+    """Return the answers of all ranges; Spark moves only a number for each range."""
     evaluate = partial(evaluate_files, job=request.job, ranges=ranges)
     numbers = numbers_of(request, ranges.parts)
     return TaskAnswers(numbers, evaluate, answer_schema(request), read_files=True)
@@ -237,7 +237,7 @@ def numbers_of(request: Request, tasks: int) -> DataFrame:
 
 
 ROWS_OF_A_BUCKET = 1 << 22
-"""The approximate number of rows in a bucket of keys."""
+"""Approximate number of rows in a bucket of keys."""
 
 PACKETS = "part int, run int, packet binary"
 
@@ -249,7 +249,7 @@ def answers_in_packets(
     events: RelevantEvents,
     files: UnorderedFiles | None = None,
 ) -> TaskAnswers:
-    """Return the answers; a task receives the packets of one range, or of one bucket of keys.
+    """Return the answers; a task receives the packets of one range, or one bucket of keys.
 
     Tasks read `files` themselves if these contain all rows.
     """
@@ -292,7 +292,7 @@ def answers_in_packets(
 
 
 def _grouped(request: Request, files: UnorderedFiles, buckets: int | None) -> GroupedRows:
-    """Return the rows of files in groups, read by at most as many tasks as there are parts.
+    """Return the rows of files by groups, read by at most one task for each part.
 
     If positions are numbers of rows, several keys are one if they fit; events that satisfy no test
     are then only counted. If positions are given, such events are dropped.
@@ -320,7 +320,7 @@ def _grouped(request: Request, files: UnorderedFiles, buckets: int | None) -> Gr
 def _rows(
     request: Request, events: RelevantEvents, *, is_numbered: bool, buckets: int | None
 ) -> DataFrame:
-    """Return the rows with their places, filtered to relevant events, and only the columns read.
+    """Return the relevant rows with their order, and only the columns that are read.
 
     Events of other streams are counted if positions are.
     """
@@ -347,7 +347,7 @@ def _rows(
 def _fields(
     request: Request, assignment: RangeAssignment, events: RelevantEvents, buckets: int | None
 ) -> BitFields | None:
-    """Return the fields of an event that are moved as one integer; None if columns are moved.
+    """Return the fields of an event that move as one integer; None if they move as columns.
 
     The first pass knows the ranges of the first key, the positions and the times. Moving 5 million
     rows costs 4.7 to 5.3 CPU s this way, and 5.8 to 6.0 as columns.
@@ -369,7 +369,7 @@ def _fields(
 
 
 def _with_bit_fields(rows: DataFrame, fields: BitFields) -> DataFrame:
-    """Return the rows with a single column for the `fields`; NULL if a value is out of range."""
+    """Return the rows with one column for all `fields`; NULL if a value is out of range."""
     from pyspark.sql import functions as fn
 
     inside = [

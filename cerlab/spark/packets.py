@@ -1,4 +1,4 @@
-"""Packets: events of a run as one binary, so that Spark moves a few large rows.
+"""Packets: many events of a run as one binary value, so that Spark moves a few large rows.
 
 A row of packets has these columns. The binary is a stream of Arrow's IPC format.
 
@@ -31,27 +31,27 @@ from cerlab.spark.ranges import BitFields, RangeAssignment
 from cerlab.spark.runs import SIZE, descents, is_whole, keys_in, survey_run, tables_of
 
 ROWS_OF_A_PACKET = 1 << 18
-"""The least rows that a task collects before it makes packets of them."""
+"""Least number of rows that a task collects before it makes packets."""
 
 BYTES_OF_A_PACKET = 1 << 20
-"""The size of a packet, unless a single row is larger: a task receives a batch of 128 packets."""
+"""Size of a packet, unless a single row is larger: a task receives 128 packets at a time."""
 
 
 class Placing(NamedTuple):
-    """The source of positions of events, and whether all rows of the stream are sent."""
+    """The source of the positions of events, and whether all rows of the stream are sent."""
 
     has_positions: bool
-    """True if the last key is the position."""
+    """True if the last ordering key is the position."""
     is_numbered: bool = False
-    """True if positions are numbers of rows; otherwise events are consecutive."""
+    """True if positions are row numbers; otherwise the sent events are consecutive."""
     whole: bool = True
-    """True if all rows are sent that `RangeAssignment.rows_in_from` counts."""
+    """True if the sent rows are all rows that `RangeAssignment.rows_in_from` counts."""
     fields: BitFields | None = None
-    """The contents of the column ``k0``, if it is not the first key."""
+    """The fields packed in the column ``k0``, if it is not the first key."""
 
 
 def change_error(message: str) -> BadData:
-    """Return the error for rows that differ from those of the first pass."""
+    """Return the error for rows that changed since the first pass."""
     hint = "the DataFrame changes each time it is read: write or cache it first"
     return BadData("CER0783", message, hint=hint)
 
@@ -77,7 +77,7 @@ def packets_of_buckets(
     fields: BitFields | None = None,
     size: int = ROWS_OF_A_PACKET,
 ) -> Iterator[Any]:
-    """Yield rows with a ``group`` as packets, one for each bucket with groups in a run."""
+    """Yield rows with a ``group`` as packets, one for each bucket and run."""
     for run, rows in _by_run(batches, assignment, size):
         yield from _in_buckets(run, rows, buckets, fields)
 
@@ -88,7 +88,7 @@ def packets_of_cuts(
     parts: int,
     size: int = ROWS_OF_A_PACKET,
 ) -> Iterator[Any]:
-    """Yield rows as packets: run k is from cut k - 1 to cut k, and NULL is in the first run."""
+    """Yield rows as packets: run k lies between cut k - 1 and cut k; NULL is in the first run."""
     for table in tables_of(batches, size):
         for run, piece in _pieces(table, cuts):
             yield from _packets(run, [run * parts // (len(cuts) + 1)], piece)
@@ -97,7 +97,7 @@ def packets_of_cuts(
 def _by_run(
     batches: Iterable[Any], assignment: RangeAssignment, size: int
 ) -> Iterator[tuple[int, Any]]:
-    """Yield the rows by the run of the first pass that contains them, as `_pieces`."""
+    """Yield the rows by the run of the first pass that contains them, as `_pieces` does."""
     for table in tables_of(batches, size):
         for run, piece in _pieces(table, assignment.first[1:]):
             first, last = _ends(piece)
@@ -125,7 +125,7 @@ def _pieces(table: Any, cuts: Sequence[tuple[Any, ...]]) -> Iterator[tuple[int, 
 
 
 def _dealt(rows: Any, number: Any, count: int) -> Iterator[tuple[int, Any]]:
-    """Yield the rows of each number below `count` that occurs, keeping their order."""
+    """Yield the rows by a number below `count`, keeping their order."""
     if (number[1:] < number[:-1]).any():
         # NumPy uses a radix sort for integers this small: 3 ns each
         rows = rows.take(order_of(number.astype(np.min_scalar_type(count))))
@@ -140,7 +140,7 @@ def _has_integer_key(rows: Any) -> bool:
 
 
 def _ends(piece: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """Return the least and the greatest place of some rows of one run."""
+    """Return the least and the greatest key of some rows of one run."""
     if _has_integer_key(piece):
         keys = numbers_of(piece.column("k0"))
         return (int(keys.min()),), (int(keys.max()),)
@@ -148,11 +148,11 @@ def _ends(piece: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
 
 
 _CELLS = 1 << 12
-"""The number of cells of equal width in the lookup table of integers; few contain a cut."""
+"""Cells of equal width in the lookup table of integers; few cells contain a cut."""
 
 
 def runs_of_integers(keys: Any, cuts: Any) -> Any:
-    """Return for each key the number of cuts at or below it; `cuts` increase. Shape (keys,).
+    """Return for each key the number of cuts up to it; `cuts` increase. Shape (keys,).
 
     By cells: 5 ns a key; a search would take 30, and a sort of the keys 50.
     """
@@ -172,7 +172,7 @@ def runs_of_integers(keys: Any, cuts: Any) -> Any:
 
 
 def _in_order(table: Any) -> Any:
-    """Return the rows sorted by their keys."""
+    """Return the rows sorted by their ordering keys."""
     import pyarrow as pa
 
     rows = table
@@ -182,7 +182,7 @@ def _in_order(table: Any) -> Any:
 
 
 def _order(rows: Any) -> Any:
-    """Return the indices of the rows sorted by their keys; NULL and NaN come first."""
+    """Return the row indices sorted by the ordering keys; NULL and NaN come first."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -196,7 +196,7 @@ def _order(rows: Any) -> Any:
 
 
 def _between(rows: Any, cuts: Sequence[tuple[Any, ...]]) -> Iterator[tuple[int, Any]]:
-    """Yield sorted rows, cut before the first row at or above each cut."""
+    """Yield sorted rows in pieces, cut before the first row at or above each cut."""
     start = 0
     while start < rows.num_rows:
         place = _place(rows, start)
@@ -214,7 +214,7 @@ def _reaches(rows: Any, cut: tuple[Any, ...], row: int) -> bool:
 
 
 def _place(rows: Any, row: int) -> tuple[Any, ...]:
-    """Return the keys of a row; None for NaN, which has no place."""
+    """Return the ordering keys of a row; None for NaN, which has no place in an order."""
     values = (rows.column(name)[row].as_py() for name in keys_in(rows))
     return tuple(value if value == value else None for value in values)
 
@@ -222,7 +222,7 @@ def _place(rows: Any, row: int) -> tuple[Any, ...]:
 def _in_buckets(
     run: int, rows: Any, buckets: int, fields: BitFields | None = None
 ) -> Iterator[Any]:
-    """Yield packets of the rows that have a group; a column of groups is dropped."""
+    """Yield the rows that have a group as packets, without the column of groups."""
     if "group" in rows.schema.names:
         group = rows.column("group")
         rows = rows.drop_columns(["group"])
@@ -237,7 +237,7 @@ def _in_buckets(
 
 
 _LONG_DICTIONARY = 1 << 10
-"""The most texts of a dictionary that each packet repeats; above it a packet gets only its own."""
+"""Most texts of a dictionary that each packet repeats; larger ones are split by packet."""
 
 
 def _packets(run: int, parts: Sequence[int], rows: Any) -> Iterator[Any]:
@@ -286,20 +286,20 @@ class RunRows(NamedTuple):
     run: int
     rows: Any
     counted: Any = None
-    """The only keys of further events, in order: they are numbered but not evaluated."""
+    """The keys of further events, which are only numbered, not evaluated."""
 
     @property
     def size(self) -> int:
-        """The number of all events."""
+        """The number of events, including those that are only numbered."""
         return int(self.rows.num_rows + (0 if self.counted is None else self.counted.num_rows))
 
     def are_counted(self, placing: Placing) -> bool:
-        """Return whether all events are only counted; with fields, ``k0`` has all columns."""
+        """Return whether all events are only numbered; with fields, ``k0`` has all columns."""
         return placing.fields is None and bool(self.rows.schema.names == ["k0"])
 
 
 def runs_of_packets(batches: Iterable[Any]) -> Iterator[RunRows]:
-    """Yield the runs of some parts, each part's in order; packets come sorted by part and run."""
+    """Yield the runs of some parts in order, from packets sorted by part and run."""
     import pyarrow as pa
 
     rows = (row for batch in batches for row in zip(*map(_values, batch.columns), strict=True))
@@ -326,7 +326,7 @@ def _together(batches: list[Any]) -> Any:
 
 
 def _values(column: Any) -> Any:
-    """Return integers as a list, and binaries without a copy."""
+    """Return integers as a list, and binaries without copying them."""
     import pyarrow as pa
 
     if pa.types.is_integer(column.type):
@@ -337,7 +337,7 @@ def _values(column: Any) -> Any:
 def survey_packets(
     batches: Iterable[Any], labels: ColumnNames, *, positions: bool, fields: BitFields | None = None
 ) -> Iterator[Any]:
-    """Yield a row that describes each run (`cerlab.spark.runs`)."""
+    """Yield one row that describes each run (`cerlab.spark.runs`)."""
     for packet in runs_of_packets(batches):
         rows = packet.rows if fields is None else fields.decode(packet.rows)
         if labels.time in labels.keys and "time" not in rows.schema.names:
@@ -348,7 +348,7 @@ def survey_packets(
 def number_packets(
     batches: Iterable[Any], assignment: RangeAssignment, buckets: int, placing: Placing
 ) -> Iterator[Any]:
-    """Yield packets of ranges as packets of buckets, whose events are in the order of positions."""
+    """Yield packets of ranges as packets of buckets, whose events are sorted by position."""
     for packet in _check_counts(runs_of_packets(batches), assignment, placing):
         if packet.are_counted(placing):
             continue
@@ -360,7 +360,7 @@ def number_packets(
 def evaluate_buckets(
     batches: Iterable[Any], job: Job, fields: BitFields | None = None, size: int = SIZE
 ) -> Iterator[Any]:
-    """Yield the answers of the keys in some buckets; an engine with PARTITION BY reads each bucket.
+    """Yield the answers of the keys in some buckets; one engine reads each bucket.
 
     The last key of their events is the position.
     """
@@ -379,7 +379,7 @@ def evaluate_ranges(
     placing: Placing,
     size: int = SIZE,
 ) -> Iterator[Any]:
-    """Yield the answers that end in the ranges of these packets; those of each range in order."""
+    """Yield the answers that end in the ranges of some packets, each range's in order."""
     packets = _check_counts(runs_of_packets(batches), assignment, placing)
     for part, some in groupby(packets, key=attrgetter("part")):
         run = new_evaluation(job)
@@ -400,7 +400,7 @@ def evaluate_ranges(
 def _check_counts(
     packets: Iterable[RunRows], assignment: RangeAssignment, placing: Placing
 ) -> Iterator[RunRows]:
-    """Yield the packets; raises `BadData` if a part has another number of rows than before."""
+    """Yield the packets; raises `BadData` if a part's number of rows has changed."""
     if not placing.whole:
         yield from packets
         return

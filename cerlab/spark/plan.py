@@ -1,4 +1,4 @@
-"""Ways to distribute a query over tasks, its order of rows, and the columns that it reads."""
+"""How a query is distributed over tasks, how its rows are ordered, and what it reads."""
 
 from __future__ import annotations
 
@@ -29,28 +29,28 @@ from cerlab.predicates.syntax import (
 
 
 class Mode(Enum):
-    """A way to distribute events over tasks; the value is its name for users."""
+    """A way to distribute events over tasks; users select it by its value."""
 
     KEYS = "keys"
-    """All events of a key in one task."""
+    """One task has all events of a key."""
     RANGES = "ranges"
-    """Consecutive stretches of the stream, each with one window before it."""
+    """One task has a stretch of the stream, and the window before it."""
     ONE = "one"
-    """The whole stream, in order, in one task."""
+    """One task has the whole stream, in order."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A mode, and the reason against each mode with more parallelism."""
+    """The chosen mode, and the reason against each mode with more parallelism."""
 
     mode: Mode
     reasons: Mapping[Mode, str]
     is_default: bool = True
-    """True if the user has not chosen a mode."""
+    """True if the user did not choose the mode."""
 
 
 def warn_of_one_task(choice: Choice, stacklevel: int) -> None:
-    """Warn that one task reads all events, unless the user has requested it."""
+    """Warn that one task reads all events, unless the user requested that."""
     if choice.mode is Mode.ONE and choice.reasons:
         reasons = "; ".join(f"{mode.value}: {why}" for mode, why in choice.reasons.items())
         message = f"CER0950: all events go through one task, in order ({reasons})"
@@ -58,7 +58,7 @@ def warn_of_one_task(choice: Choice, stacklevel: int) -> None:
 
 
 def why_not(plan: PlanClauses, mode: Mode) -> str | None:
-    """Return why a plan is not exact in a mode; None if it is.
+    """Return why a plan is not exact in a mode; None if it is exact.
 
     `Mode.KEYS` cuts the stream between answers: an interval never has events of two keys, so only
     effects of answers on others (CONSUME BY ANY) can cross. In `Mode.RANGES` an answer belongs to
@@ -100,7 +100,7 @@ def _not_by_ranges(plan: PlanClauses) -> str | None:
 
 
 def choose_mode(plan: PlanClauses, name: str | None = None) -> Choice:
-    """Return the mode that a user requests, otherwise the first exact one of keys, ranges and one.
+    """Return the requested mode, or the first exact one of keys, ranges and one.
 
     Raises `Unsupported` if the requested mode is not exact, `UsageError` for an unknown name.
     """
@@ -125,15 +125,14 @@ def choose_mode(plan: PlanClauses, name: str | None = None) -> Choice:
 
 
 def attributes_read(plan: Plan, time: TimeAxis | None) -> tuple[str, ...]:
-    """Return the attributes that determine the answers of a plan, ``type`` first, maybe
-    ``stream``."""
+    """Return the attributes on which a plan's answers depend, ``type`` first."""
     return tuple(dict.fromkeys(("type", *attributes_tested(plan, time))))
 
 
 def attributes_of_job(
     plan: Plan, time: TimeAxis | None, of_rows: Iterable[str] | None
 ) -> tuple[str, ...]:
-    """Return the attributes that a task reads; it receives only events of the streams in FROM.
+    """Return the attributes that a task reads, which gets only events of streams in FROM.
 
     `of_rows` are those of rows with names or of aggregates, which need labels too; None if
     positions are the answers.
@@ -145,7 +144,7 @@ def attributes_of_job(
 
 
 def attributes_tested(plan: Plan, time: TimeAxis | None) -> tuple[str, ...]:
-    """Return the attributes that determine the answers, with ``type`` only if a test needs it."""
+    """Return the attributes on which the answers depend; ``type`` only if a test needs it."""
     groups = (attributes_of(atoms(P)) for P in machine_of(plan).predicates)
     names = [*(name for group in groups for name in group), *plan.partition]
     if plan.streams:
@@ -156,7 +155,7 @@ def attributes_tested(plan: Plan, time: TimeAxis | None) -> tuple[str, ...]:
 
 
 def attributes_labelled(plan: Plan) -> tuple[str, ...]:
-    """Return the attributes that determine the labels of an answer of a plan."""
+    """Return the attributes on which the labels of a plan's answers depend."""
     names = attributes_of(atom for t in plan.vcea.Delta for atom in atoms(t.predicate))
     return tuple(dict.fromkeys((*names, *plan.partition)))
 
@@ -206,11 +205,11 @@ def engine_columns(rows: Any, attributes: Sequence[str]) -> dict[str, Any]:
 
 
 SHORT_DECIMALS = 15
-"""Decimals of up to 15 digits have distinct nearest doubles, and print unchanged."""
+"""Digits up to which decimals have distinct nearest doubles, and print unchanged."""
 
 
 def _doubles_of_decimals(column: Any) -> Any:
-    """Return the doubles nearest to decimals; the decimals themselves if some are not short.
+    """Return decimals as the nearest doubles, or unchanged if some are too long.
 
     A quotient of an integer below 2^53 and a power of ten up to 10^22 is rounded once, so it is the
     nearest double. A million values take 6 ms, against 1.2 s as Python values.
@@ -232,6 +231,6 @@ def _doubles_of_decimals(column: Any) -> Any:
 
 
 def attributes_computed(predicates: Iterable[Predicate]) -> frozenset[str]:
-    """Return the attributes that some predicates compute with."""
+    """Return the attributes with which some predicates compute."""
     compared = (operand for P in predicates for atom in atoms(P) for operand in operands(atom))
     return frozenset(attributes_in(each for each in compared if not isinstance(each, Attribute)))

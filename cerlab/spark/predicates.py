@@ -1,4 +1,4 @@
-"""Predicates as columns of Spark: true exactly if they hold.
+"""Predicates as Spark columns, with the same truth values.
 
 Only predicates that agree with Spark in every corner case become columns: comparisons of integers,
 floats, text and booleans with constants, and with others of their own type. Spark compares text by
@@ -58,16 +58,16 @@ _NOTHING = Event("nothing")
 
 
 class Inexact(Exception):
-    """The reason why a predicate has no column that agrees in every corner case."""
+    """The reason why no Spark column agrees with a predicate in every corner case."""
 
 
 @dataclass(frozen=True)
 class _Values:
-    """The values of an attribute: a column of the kind in which values compare."""
+    """The values of an attribute as a Spark column, of the kind in which they are compared."""
 
     column: Column
     kind: str
-    """``whole``, ``float``, ``text`` or ``boolean``."""
+    """The kind: ``whole``, ``float``, ``text`` or ``boolean``."""
 
 
 def column_where(predicate: Predicate, source: Source) -> Column:
@@ -169,7 +169,7 @@ def _value(expression: Expression) -> Value:
 
 
 def _values(operand: Expression, source: Source) -> _Values | None:
-    """Return the values of an attribute, None if no event has comparable ones."""
+    """Return the values of an attribute; None if no event has comparable values."""
     if not isinstance(operand, Attribute):
         raise Inexact("arithmetic is in 64 bits, and undefined beyond them")
     kind, column = source.kind(operand.name), source.column(operand.name)
@@ -199,7 +199,7 @@ def _between_attributes(op: Operator, left: _Values | None, right: _Values | Non
 
 
 def _is_number(values: _Values) -> Column:
-    """Return a column that is false for NaN, which does not compare."""
+    """Return a column that is false for NaN, which cannot be compared."""
     from pyspark.sql import functions as fn
 
     if values.kind != "float":
@@ -266,7 +266,7 @@ def _literal(constant: Value) -> Column:
 
 
 _ALL, _NONE = (Operator.NE, None), (Operator.EQ, None)
-"""Comparisons that hold for all numbers, and for none."""
+"""Comparisons that hold for all numbers, and for no number."""
 
 
 def _on_integers(op: Operator, constant: int | float) -> tuple[Operator, int | None]:

@@ -1,4 +1,4 @@
-"""Assignments of rows to ranges: by runs, by row groups of files, and by bits of an event."""
+"""Assignments of rows to ranges, by runs, row groups or bits of events."""
 
 from __future__ import annotations
 
@@ -23,33 +23,33 @@ from cerlab.spark.runs import SortedRun, is_whole
 
 @dataclass(frozen=True, slots=True)
 class RangeAssignment:
-    """The runs of a stream by number, in order, for tasks: each tuple has one item per run.
+    """The runs of a stream in order, and their ranges; each tuple has one item per run.
 
     A run is read by the ranges from its `part` to `reader`; the answers that end in it belong to
     the first of these.
     """
 
     first: tuple[tuple[Any, ...], ...]
-    """The keys of its first row."""
+    """The ordering keys of the first row of each run."""
     last: tuple[tuple[Any, ...], ...]
     rows: tuple[int, ...]
     rows_in_from: tuple[int, ...]
-    """The number of its rows that belong to a stream in FROM."""
+    """The number of rows of each run that belong to a stream in FROM."""
     before: tuple[int, ...]
-    """The number of rows of the stream before it."""
+    """The number of rows of the stream before each run."""
     part: tuple[int, ...]
     reader: tuple[int, ...]
     times: tuple[Any, Any] | None = None
-    """The first and the last time of the stream, if the query has a window in time."""
+    """The first and last time of each run, if the query has a window in time."""
 
     @property
     def parts(self) -> int:
-        """Number of ranges."""
+        """The number of ranges."""
         return self.part[-1] + 1 if self.part else 0
 
     @property
     def read_again(self) -> int:
-        """The number of rows that a range reads but does not own, summed over ranges."""
+        """The number of rows that ranges read without owning them, added up over ranges."""
         runs = zip(self.rows, self.part, self.reader, strict=True)
         return sum(rows * (last - own) for rows, own, last in runs)
 
@@ -57,7 +57,7 @@ class RangeAssignment:
 def range_assignment(
     runs: Sequence[SortedRun], part: Sequence[int], begins: Sequence[int], before: int = 0
 ) -> RangeAssignment:
-    """Return the runs by `part`, where range ``p`` reads from run ``begins[p]`` on.
+    """Return the runs by `part`; range ``p`` reads from run ``begins[p]`` on.
 
     `before` rows of the stream precede them.
     """
@@ -85,7 +85,7 @@ def assign_ranges(
     moment: int,
     before: int = 0,
 ) -> RangeAssignment:
-    """Return the runs in at most `parts` ranges, each with one window before it, or all in one.
+    """Return the runs in at most `parts` ranges, each with the window before it, or in one.
 
     Moments are integers of `moment` nanoseconds. `before` rows of the stream precede the runs.
     """
@@ -121,7 +121,7 @@ def _together(run: SortedRun, after: SortedRun) -> SortedRun:
 
 
 def parts_of(runs: Sequence[SortedRun], parts: int) -> list[int]:
-    """Return the part of each run: at most `parts` parts of about equal rows, none empty.
+    """Return the part of each run: at most `parts` parts of about equal size, none empty.
 
     >>> parts_of([SortedRun((n,), (n,), 1, 1) for n in range(6)], 3)
     [0, 0, 1, 1, 2, 2]
@@ -139,7 +139,7 @@ def starts_of(part: Sequence[int]) -> list[int]:
 
 
 def begins_in_time(runs: Sequence[SortedRun], starts: Sequence[int], width: Fraction) -> list[int]:
-    """Return the first run that each range reads, for a window of a width in the unit of the times.
+    """Return the first run that each range reads, for a window in units of the times.
 
     That is the first run with an event in the window of the first event of the part.
     """
@@ -172,12 +172,12 @@ def begins_in_events(runs: Sequence[SortedRun], starts: Sequence[int], width: in
 
 
 BITS = 63
-"""The bits of a non-negative int64."""
+"""Number of bits in a non-negative int64."""
 
 
 @dataclass(frozen=True, slots=True)
 class BitField:
-    """A column of integers from `least` to `greatest`, shifted by that many bits."""
+    """A column of integers from `least` to `greatest`, shifted by a number of bits."""
 
     name: str
     least: int
@@ -187,33 +187,33 @@ class BitField:
 
 @dataclass(frozen=True, slots=True)
 class BitFields:
-    """The columns that are combined in the column ``k0``; the first of them are the `keys`."""
+    """Columns combined in the integer column ``k0``; the first ones are the `keys`."""
 
     fields: tuple[BitField, ...]
     keys: int
 
     @property
     def names(self) -> list[str]:
-        """The columns by name."""
+        """The combined columns by name."""
         return [field.name for field in self.fields]
 
     def least_at(self, place: Sequence[int]) -> int:
-        """Return the least combined value of events at a place, which has the keys."""
+        """Return the least combined value of events with these keys."""
         pairs = zip(place, self.fields, strict=False)
         return sum((key - field.least) << field.shift for key, field in pairs)
 
     def greatest_at(self, place: Sequence[int]) -> int:
-        """Return the greatest combined value of events at a place."""
+        """Return the greatest combined value of events with these keys."""
         return self.least_at(place) + (1 << self.fields[self.keys - 1].shift) - 1
 
     def over(self, assignment: RangeAssignment) -> RangeAssignment:
-        """Return the same runs for rows whose only key is the combined column."""
+        """Return these runs for rows whose only key is the combined column."""
         first = tuple((self.least_at(place),) for place in assignment.first)
         last = tuple((self.greatest_at(place),) for place in assignment.last)
         return replace(assignment, first=first, last=last)
 
     def encode(self, columns: Mapping[str, Any]) -> Any:
-        """Return Arrow arrays combined into one of int64; NULL if one is NULL or out of range."""
+        """Return Arrow arrays combined in one int64 array; NULL if one is NULL or out of range."""
         first = columns[self.fields[0].name]
         values, outside = np.zeros(len(first), np.int64), np.zeros(len(first), bool)
         for field in self.fields:
@@ -228,7 +228,7 @@ class BitFields:
         return array_from(values, outside)
 
     def decode(self, rows: Any) -> Any:
-        """Return the rows with the columns separated again; all NULL for rows without a place."""
+        """Return rows with the combined columns separated again; NULL for rows without a key."""
         import pyarrow as pa
 
         values = rows.column("k0")
@@ -251,7 +251,7 @@ class BitFields:
 def bit_fields(
     keys: Sequence[tuple[str, int, int]], others: Iterable[tuple[str, int, int]]
 ) -> BitFields | None:
-    """Return fields for keys, and for those of some other columns that fit.
+    """Return bit fields for the keys, and for those other columns that fit.
 
     A column is its name, its least and its greatest value. None if the keys and one more do not
     fit.
@@ -279,7 +279,7 @@ def _width(column: tuple[str, int, int]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class FileRanges:
-    """The clusters of a stream for tasks, and which range reads each of them."""
+    """The clusters of a stream as tasks read them, and which range reads each cluster."""
 
     mode: Mode
     clusters: tuple[tuple[RowGroup, ...], ...]
@@ -289,7 +289,7 @@ class FileRanges:
 
     @property
     def parts(self) -> int:
-        """Number of ranges."""
+        """The number of ranges."""
         return self.assignment.parts
 
 
@@ -300,11 +300,11 @@ class UnorderedFiles:
     groups: tuple[RowGroup, ...]
     columns: Columns
     before: int = 0
-    """The rows of the stream before these, in row groups that no task reads."""
+    """Number of the stream's rows before these, in row groups that no task reads."""
 
     @property
     def fields(self) -> BitFields | None:
-        """The keys of rows, and a time, combined in one integer; None if they do not fit."""
+        """The keys and the time of rows, combined in one integer; None if they do not fit."""
         if not self.groups or self.columns.time in (None, *self.columns.keys):
             return self.key_fields
         time = min(g.first_time for g in self.groups), max(g.last_time for g in self.groups)
@@ -313,7 +313,7 @@ class UnorderedFiles:
 
     @property
     def key_fields(self) -> BitFields | None:
-        """Several keys combined in one integer, by the footers; None if they do not fit."""
+        """Several keys combined in one integer, as footers allow; None if they do not fit."""
         return bit_fields(self._keys, ()) if self.groups else None
 
     @property

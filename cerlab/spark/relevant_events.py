@@ -1,4 +1,4 @@
-"""Relevant events: columns of Spark for the tests of a plan, one bit each."""
+"""Relevant events, selected by Spark: the tests of a plan, one bit each."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 MOST_BITS = 62
-"""The most tests with a bit, so that an int64 holds even twice the greatest value."""
+"""Most tests that get a bit: int64 must hold twice the greatest value."""
 
 A = TypeVar("A", bound=Automaton[Any])
 
@@ -47,13 +47,13 @@ class PlanOverBits:
     bits: str
     tests: tuple[Predicate, ...]
     others: tuple[Predicate, ...]
-    """The tests that the plan computes itself, on the attributes that they mention."""
+    """The tests that the plan evaluates itself, from attributes."""
     why_all: str | None
-    """The reason why events that satisfy no test must be read too; None if they need not."""
+    """The reason why events that satisfy no test must be read; None if they need not be."""
 
 
 def plan_over_bits(plan: Plan, has_bit: Callable[[Predicate], bool]) -> PlanOverBits:
-    """Return the plan with a bit for each of its tests that may have one.
+    """Return the plan with a bit for each test that can be one.
 
     A test is a predicate of a transition, or the operand if that is a negation.
     """
@@ -72,7 +72,7 @@ def plan_over_bits(plan: Plan, has_bit: Callable[[Predicate], bool]) -> PlanOver
 
 
 def why_all_events(plan: Plan) -> str | None:
-    """Return why a plan must read the events that satisfy none of its tests; None if it need not.
+    """Return why a plan must read events that satisfy none of its tests; None if it need not.
 
     Such an event has no effect if it starts no run, and if every run that continues just waits in
     its state without being accepted there.
@@ -87,7 +87,7 @@ def why_all_events(plan: Plan) -> str | None:
 
 
 def _goes_on(A: IntervalCea, state: int) -> bool:
-    """Return whether an event that satisfies no test has an effect in a state, except waiting."""
+    """Return whether an event that satisfies no test changes a state, except by waiting."""
     leaving = [t for t in A.Delta if t.source == state]
     moves = {(t.mark, t.target) for t in leaving if _holds_of_none(t.predicate)}
     if state == A.q0 or not leaving:
@@ -129,7 +129,7 @@ def _bit(name: str, k: int) -> Predicate:
 
 
 def _unused_name(tests: Sequence[Predicate], partition: Sequence[str]) -> str:
-    """Return a name that no attribute has: longer than all that are mentioned."""
+    """Return an unused attribute name, longer than all names that occur."""
     names = {*partition, *(name for P in tests for name in attributes_of(atoms(P)))}
     return "bits" + "_" * max(map(len, names), default=0)
 
@@ -142,17 +142,17 @@ class RelevantEvents:
     columns: tuple[Column, ...]
     """The values of the job's attributes, ``a0 a1 ..``."""
     condition: Column | None
-    """The condition of events that tasks must read; None for all."""
+    """The condition of events that tasks must read; None for all events."""
     why_all: str | None
     """The reason why tasks must read all events."""
     in_python: tuple[str, ...]
-    """The tests of the query that tasks compute, as texts with the reasons."""
+    """The tests of the query that tasks evaluate, as texts with reasons."""
     bits: int = 0
     """The number of bits in the first column, if it has the results of tests."""
 
 
 def relevant_tests(plan: Plan) -> tuple[Predicate, ...] | None:
-    """Return the tests of which a relevant event satisfies one; None if all events are relevant."""
+    """Return tests of which each relevant event satisfies one; None if all are relevant."""
     over_bits = plan_over_bits(replace(plan, streams=()), lambda _: True)
     return None if over_bits.why_all is not None else (*over_bits.tests, *over_bits.others)
 

@@ -1,4 +1,4 @@
-"""Requests of a batch: a query on a DataFrame, its mode and order."""
+"""Requests for a batch: a query on a DataFrame, with its mode and order."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 class Options(TypedDict, total=False):
-    """Further options of `cerlab.spark.match`, which documents them."""
+    """Further options of `cerlab.spark.match`, described there."""
 
     type: str | None
     type_column: str | None
@@ -59,7 +59,7 @@ class Options(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Request:
-    """A plan on the stream of a DataFrame; the expressions are over the columns of `source`."""
+    """A plan for the stream of a DataFrame; its expressions use the columns of `source`."""
 
     source: Source
     plan: Plan
@@ -70,22 +70,22 @@ class Request:
     labels: ColumnNames
     position: Column | None
     from_filter: Column | None
-    """The condition that an event is in a stream of FROM; None if all are."""
+    """The condition that an event is in a stream of FROM; None if every event is."""
     clock: Column | None
-    """Column that a time window is measured on."""
+    """The column that a time window measures."""
     whole_times: bool
     """True if the clock is int64; otherwise it is float64."""
     attributes: tuple[str, ...]
-    """Attributes that the engine reads of an event."""
+    """The attributes of an event that the engine reads."""
     parts: int
     with_partition: bool
     names: RowNames | GroupRows | None
-    """The columns of rows with names, or aggregates; None for positions."""
+    """The requested columns of rows, or aggregates; None for positions."""
     ends: EndsIn | None
 
     @property
     def job(self) -> Job:
-        """The job of the tasks; events of other streams are removed before them."""
+        """The job of the tasks, which get only events of streams in FROM."""
         plan = plan_to_bytes(replace(self.plan, streams=()))
         names, ends = self.names, self.ends
         return Job(plan, self.time, self.attributes, self.with_partition, names, ends)
@@ -98,7 +98,7 @@ class Request:
 
     @property
     def rows(self) -> DataFrame:
-        """The rows that Spark reads for the stream: those with events that may be in an answer."""
+        """The rows that Spark reads: those of events that may be in an answer."""
         if self._of_ends is None:
             return self.source.frame
         inside, _ = self._of_ends
@@ -108,7 +108,7 @@ class Request:
         return self.source.frame.where(inside)
 
     def count_before(self) -> int:
-        """Return the number of rows that precede `rows`, for positions that are counted."""
+        """Return the number of rows that precede `rows`, to count positions."""
         if self._of_ends is None or self.position is not None:
             return 0
         _, before = self._of_ends
@@ -190,13 +190,13 @@ def request_of(
 
 
 def no_order() -> UsageError:
-    """Return the error that the order of the events is not given."""
+    """Return the error for events without a given order."""
     hint = by_door("give order_by= or position=", "give --order-by or --position")
     return UsageError("CER0871", "the rows of a DataFrame have no order", hint=hint)
 
 
 def check_count(name: str, count: int | None) -> None:
-    """Raise `UsageError` for a number of parts, buckets or files below one; None means default."""
+    """Raise `UsageError` for a number of parts, buckets or files below 1; None is the default."""
     if count is not None and count < 1:
         message, hint = f"{name} is {count}: 1 is the least", f"leave {name} out for one that fits"
         raise UsageError("CER0877", message, hint=hint)
@@ -208,13 +208,13 @@ def time_of(source: Source, options: Options) -> TimeAxis | None:
 
 
 def names_of(pattern: Pattern, source: Source, options: Options) -> RowNames | None:
-    """Return the requested columns of rows with names. Raises as `row_names`."""
+    """Return the requested columns of rows. Raises as `row_names`."""
     with_partition, columns = options.get("partition", False), options.get("columns")
     return row_names(pattern, source.names, columns, with_partition=with_partition)
 
 
 def parts_of(source: Source, options: Options) -> int:
-    """Return the number of parts of a stream, as requested or by the number of parallel tasks.
+    """Return the number of parts of a stream, as requested or by the parallel tasks.
 
     Raises `UsageError` for less than one.
     """
@@ -258,7 +258,7 @@ def answer_schema(request: Request) -> StructType:
 
 
 PARTS_PER_CORE = 2
-"""The parts of the stream for each parallel task."""
+"""Parts of the stream for each parallel task."""
 
 
 def parallelism(df: DataFrame) -> int:
@@ -277,7 +277,7 @@ def parallelism(df: DataFrame) -> int:
 
 
 OF_SELECT = "*"
-"""The text that denotes the columns of SELECT."""
+"""Text that denotes the columns of SELECT."""
 
 
 def row_names(
@@ -287,7 +287,7 @@ def row_names(
     *,
     with_partition: bool,
 ) -> RowNames | None:
-    """Return the columns of rows with names; None if positions are requested.
+    """Return the requested columns of rows; None if positions are requested.
 
     Raises `UsageError` for unknown columns, and for a request of the key as well.
     """
@@ -306,7 +306,7 @@ def row_names(
 
 
 def answer_types(source: Source, names: RowNames | GroupRows) -> StructType:
-    """Return the schema of rows with names, or of the results of tasks for aggregates."""
+    """Return the schema of rows with columns, or of a task's parts of aggregates."""
     from pyspark.sql.types import LongType, StructType
 
     if isinstance(names, GroupRows):
@@ -329,7 +329,7 @@ def _type(source: Source, names: RowNames, column: NamedColumn) -> DataType:
 
 
 def group_rows(pattern: Pattern, source: Source, **others: object) -> GroupRows:
-    """Return the rows for SELECT COUNT(*) and sums; `others` that are given raise `UsageError`.
+    """Return the rows of SELECT COUNT(*) and sums; other given options raise `UsageError`.
 
     Also raises `Unsupported` for queries without an automaton and under LIMIT, `UsageError` for
     unknown columns, `TypeMismatch` for sums of values that are not numbers.
@@ -347,7 +347,7 @@ def group_rows(pattern: Pattern, source: Source, **others: object) -> GroupRows:
 
 
 def group_types(source: Source, rows: GroupRows) -> StructType:
-    """Return the schema of aggregates, as `cerlab.evaluate.aggregates` has them on one machine."""
+    """Return the schema of aggregates, with the types of `cerlab.evaluate.aggregates`."""
     from pyspark.sql.types import LongType, StructType
 
     request, schema = rows.request, StructType()
@@ -375,7 +375,7 @@ def part_types(source: Source, rows: GroupRows) -> StructType:
 
 
 def merged_groups(parts: DataFrame, source: Source, rows: GroupRows) -> TaskAnswers:
-    """Return the rows of all groups, from their parts; without groups one row, even for no part."""
+    """Return one row for each group, from parts; without groups one row, even for no part."""
     from pyspark.sql import functions as fn
 
     request, types = rows.request, group_types(source, rows)
@@ -481,7 +481,7 @@ def correlated_answers(
     names: RowNames | None,
     ends_in: EndTimes | None = None,
 ) -> DataFrame:
-    """Return the answers of a query by key, or rows with names; one task holds a key in memory.
+    """Return the answers of a query by key; one task holds all events of a key in memory.
 
     Raises `Unsupported` for a query that is not local to a key, or without a column of positions,
     and as `cerlab.spark.match`.
@@ -543,7 +543,7 @@ def _last_time(
     time: TimeAxis | None,
     from_filter: Column | None,
 ) -> Value | None:
-    """Return the largest time of the streams in FROM, over all keys: the clock of waits.
+    """Return the largest time of the streams in FROM over all keys, at which WAIT's clock ends.
 
     Spark reads the column of times once for it. Raises `Unsupported` for waits on two axes.
     """

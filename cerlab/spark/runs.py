@@ -32,11 +32,11 @@ HINTS = {
     "CER0781": "add a column to order_by that tells them apart, or name a position",
     "CER0782": "a position is a different integer for each event, increasing along the stream",
 }
-"""Hints for an event in a place where a stream cannot have it, by the code of its error."""
+"""Hints for an event that is out of order in a stream, by the code of its error."""
 
 
 def quantiles(sample: Sequence[tuple[Any, ...]], parts: int) -> list[tuple[Any, ...]]:
-    """Return at most ``parts - 1`` different, evenly spaced cuts between rows of a sorted sample.
+    """Return at most ``parts - 1`` different, evenly spaced cuts through a sorted sample.
 
     >>> quantiles([(1,), (2,), (3,), (4,), (5,), (6,)], 3)
     [(3,), (5,)]
@@ -51,7 +51,7 @@ SURVEY = (
     *((name, "long") for name in ("first", "first_kept", "at")),
     *(("code", "string"), ("text", "string")),
 )
-"""Columns of a survey in addition to those of runs, with the types of Spark.
+"""Columns of a survey in addition to those of runs, with Spark's types.
 
 ``unit`` is the number of the run. ``first``, ``first_kept`` and ``at`` are the places of its first
 row, of its first row in FROM and of a faulty row: positions if the stream has them, otherwise
@@ -60,7 +60,7 @@ numbers of rows in the run. ``code`` and ``what`` describe the fault.
 
 
 def survey_run(number: int, rows: Any, labels: ColumnNames, *, positions: bool) -> Any:
-    """Return a record batch with the run of some rows, and the columns of `SURVEY`."""
+    """Return a record batch that describes some rows as a run, with the columns of `SURVEY`."""
     import pyarrow as pa
 
     problem = None
@@ -101,7 +101,7 @@ def _is_plainly_a_stream(rows: Any, labels: ColumnNames, *, positions: bool) -> 
 
 
 def _order_table(rows: Any, *, positions: bool) -> Any:
-    """Return the columns of `cerlab.spark.plan`."""
+    """Return the ordering columns of some rows, as `cerlab.spark.plan` defines them."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -143,15 +143,15 @@ def _bad(place: int, code: str, message: str) -> BadData:
 
 
 SIZE = 1 << 16
-"""The least rows of a table that an engine reads."""
+"""Least number of rows in a table that an engine reads."""
 
 
 BYTES = 1 << 26
-"""The bytes after which a table is read, whatever its rows: a few wide ones fill the memory too."""
+"""Bytes after which a table is read, however few its rows: wide rows fill the memory too."""
 
 
 def tables_of(batches: Iterable[Any], size: int = SIZE) -> Iterator[Any]:
-    """Yield tables of at least `size` rows or `BYTES`, except the last; no row is copied."""
+    """Yield tables of at least `size` rows or `BYTES`, except the last; rows are not copied."""
     import pyarrow as pa
 
     waiting: list[Any] = []
@@ -167,13 +167,13 @@ def tables_of(batches: Iterable[Any], size: int = SIZE) -> Iterator[Any]:
 
 
 def numbers_in(batches: Iterable[Any]) -> Iterator[int]:
-    """Yield the integers of the only column of a task."""
+    """Yield the integers in the only column of a task's input."""
     for batch in batches:
         yield from batch.column(0).to_pylist()
 
 
 def integers(table: Any, name: str) -> Any:
-    """Return a column of integers, moments or days without NULL as a flat int64 array."""
+    """Return a column of integers, moments or days without NULL as an int64 array."""
     import pyarrow as pa
 
     column = table.column(name)
@@ -192,17 +192,17 @@ def keys_in(rows: Any) -> list[str]:
 Instant: TypeAlias = int | float
 
 RUN = 1 << 13
-"""The most rows of a run, until a task has read `FEW` times as many; later runs are longer."""
+"""Most rows of a run, until a task has read `FEW` times as many; later runs are longer."""
 
 FEW = 64
 
 MOST_SHORT_RUNS = 64
-"""The most short runs of a task; with more, its rows count as unordered."""
+"""Most short runs of a task; with more, the task's rows count as unordered."""
 
 
 @dataclass(frozen=True, slots=True)
 class SortedRun:
-    """A stretch of the stream: the keys of its ends, its rows, and the times of those in FROM."""
+    """A stretch of a stream: first and last keys, number of rows, and times in FROM."""
 
     first: tuple[Any, ...]
     last: tuple[Any, ...]
@@ -238,7 +238,7 @@ def runs_of(
 
 
 def runs_in(rows: Iterable[dict[str, Any]], keys: int) -> list[SortedRun] | None:
-    """Return the runs that rows of `runs_of` describe; None if a task gave up."""
+    """Return the runs that rows of `runs_of` describe; None if a task found too many."""
     every = list(rows)
     return None if any(row["rows"] is None for row in every) else [run_in(r, keys) for r in every]
 
@@ -271,13 +271,13 @@ def _follows(run: SortedRun, after: SortedRun, *, positions: bool) -> bool:
 
 
 def descents(rows: Any) -> Any:
-    """Return for each row except the first whether its keys are below the row before: bool."""
+    """Return for each row but the first whether its keys are below the row before: bool."""
     back, _ = _neighbours(rows)
     return back
 
 
 def _neighbours(rows: Any) -> tuple[Any, Any]:
-    """Return for each row except the first whether it is before, or equal to, its predecessor."""
+    """Return for each row but the first whether it is before, or equal to, its predecessor."""
     import pyarrow.compute as pc
 
     count = rows.num_rows - 1
@@ -302,7 +302,7 @@ def is_whole(column: Any) -> bool:
 
 
 def _has_all(rows: Any) -> bool:
-    """Return whether every event has its keys and a type, and every one in FROM a time."""
+    """Return whether every event has its keys and a type, and in FROM also a time."""
     import pyarrow.compute as pc
 
     for key in map(rows.column, keys_in(rows)):
@@ -324,7 +324,7 @@ def _times_in_from(rows: Any) -> Any:
 
 
 def _starts(rows: Any, longest: int) -> Any:
-    """Return the first rows of the runs, int64; empty if two events are in one place.
+    """Return the first rows of the runs, int64; empty if two events have equal keys.
 
     A run ends where the keys descend, and after `longest` rows; also before the widest gap in it,
     because rows of other files may lie between files that meet in a table.

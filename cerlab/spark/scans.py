@@ -1,4 +1,4 @@
-"""The Parquet files that a DataFrame reads, according to Spark's plan of it."""
+"""The Parquet files that a DataFrame reads, according to Spark's plan."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ class ScannedFiles(NamedTuple):
 
     paths: Sequence[str]
     names: Mapping[str, str]
-    """For columns of the DataFrame their names in the files."""
+    """The names in the files for the columns of the DataFrame."""
     keys: Sequence[Mapping[str, Any]]
-    """The values of the keys of the folders of each file, as scalars of Arrow."""
+    """The folder keys of each file, as Arrow scalars."""
 
 
 def bare_scan(frame: DataFrame) -> ScannedFiles:
-    """Return the local files of a DataFrame, and the name of each of its columns in the files.
+    """Return a DataFrame's local files, and the name in the files of each of its columns.
 
     A filter of folders by their names selects files. Raises `NoProof` for every other DataFrame,
     and for one of Spark Connect, whose plan is not accessible.
@@ -47,7 +47,7 @@ def bare_scan(frame: DataFrame) -> ScannedFiles:
 
 
 def scan_below(frame: DataFrame) -> ScannedFiles:
-    """Return the files of a DataFrame with filters and computed columns.
+    """Return the files under a DataFrame with filters and computed columns.
 
     Computed columns have no name in the files.
     """
@@ -96,13 +96,13 @@ def _scan(
 
 
 def _is_of(condition: Any, attributes: set[int]) -> bool:
-    """Return whether a condition tests only some attributes, by their numbers."""
+    """Return whether a condition tests only some attributes, given by number."""
     read = {each.exprId().id() for each in _items(condition.references().toSeq())}
     return bool(read) and read <= attributes and bool(condition.deterministic())
 
 
 def _folders(frame: Any, relation: Any, conditions: Iterable[Any]) -> Iterator[tuple[str, Any]]:
-    """Yield the files of folders that satisfy some conditions, and the values in their names."""
+    """Yield the files whose folder keys satisfy some conditions, with these keys."""
     from py4j.protocol import Py4JJavaError
 
     nil = getattr(frame.sparkSession._jvm.scala.collection.immutable, "Nil$").__getattr__("MODULE$")
@@ -122,7 +122,7 @@ def _folders(frame: Any, relation: Any, conditions: Iterable[Any]) -> Iterator[t
 
 
 def _key(field: Any, value: Any) -> Any:
-    """Return a value in the name of a folder, as Spark has read it, as a scalar of Arrow."""
+    """Return the value in a folder name, as Spark has read it, as an Arrow scalar."""
     import pyarrow as pa
 
     kind = str(field.dataType().simpleString())
@@ -144,7 +144,7 @@ def _key(field: Any, value: Any) -> Any:
 
 
 def _projection_or_none(expression: Any) -> tuple[int, int | None]:
-    """Return a projected column and the one it renames, None for a computed one."""
+    """Return a projected column and the column it renames, None for a computed one."""
     try:
         return _projection(expression)
     except NoProof:
@@ -152,7 +152,7 @@ def _projection_or_none(expression: Any) -> tuple[int, int | None]:
 
 
 def _projection(expression: Any) -> tuple[int, int | None]:
-    """Return a projected column and the one it renames; raises `NoProof` for a computed one."""
+    """Return a projected column and the column it renames; raises `NoProof` for a computed one."""
     attribute = f"{_CATALYST}.expressions.AttributeReference"
     inner = expression
     if _class(expression) == f"{_CATALYST}.expressions.Alias":

@@ -1,4 +1,4 @@
-"""Outputs of a task other than answers: rows with names, and aggregates as rows or as parts."""
+"""Outputs of a task other than positions: rows with named columns, and aggregates."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RowNames:
-    """The columns of rows with names, as plain values for tasks."""
+    """The requested columns of rows, as plain values for tasks."""
 
     columns: tuple[NamedColumn, ...]
     key: tuple[str, ...]
@@ -37,7 +37,7 @@ class RowNames:
     list_labels: frozenset[str]
     """The labels that may contain several events."""
     schema: Any = None
-    """The Arrow types that Spark expects of the columns; None for those of the events."""
+    """The Arrow types that Spark expects of the columns; None for the types of the events."""
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -47,12 +47,12 @@ class RowNames:
 
     @property
     def lists(self) -> frozenset[NamedColumn]:
-        """The columns that are lists."""
+        """The columns that contain lists."""
         return frozenset(c for c in self.columns if not c.function and c.label in self.list_labels)
 
 
 class EventBuffer:
-    """The events of a run that later answers can contain, as tables of columns ``a0 a1 ..``."""
+    """The events of a run that later answers may contain, as tables of columns ``a0 a1 ..``."""
 
     def __init__(self) -> None:
         self._tables: deque[Any] = deque()
@@ -75,7 +75,7 @@ class EventBuffer:
 
 
 class RowTables:
-    """Tables of rows with names, for answers whose positions number the events of one table.
+    """Tables of answers as rows; the positions of answers number the events of one table.
 
     `events` has columns by the names of attributes, `positions` are those of its rows in the
     stream.
@@ -111,7 +111,7 @@ def _stream(columns: dict[str, Any], rows: int) -> Stream:
 
 
 def in_types(table: Any, schema: Any) -> Any:
-    """Return the rows without text codes, converted to the types of a schema if there is one."""
+    """Return the rows with texts not encoded, in the types of a schema if there is one."""
     import pyarrow as pa
 
     plain = {name: _plain(table.column(name)) for name in table.column_names}
@@ -122,7 +122,7 @@ def in_types(table: Any, schema: Any) -> Any:
 
 
 def _cast(column: Any, kind: Any) -> Any:
-    """Return a column in another type; whole decimals become integers, of up to 19 digits."""
+    """Return a column in another type; whole decimals of up to 19 digits become integers."""
     import pyarrow as pa
 
     if pa.types.is_decimal(kind) and pa.types.is_integer(column.type):
@@ -131,7 +131,7 @@ def _cast(column: Any, kind: Any) -> Any:
 
 
 def _plain(column: Any) -> Any:
-    """Return a column of values, or of lists of them, without a dictionary."""
+    """Return a column of values, or of lists of values, that is not dictionary-encoded."""
     import pyarrow as pa
 
     kind = column.type
@@ -149,7 +149,7 @@ class GroupRows:
 
     request: Request
     schema: Any = None
-    """The Arrow types of the rows of a task; None for those of the events."""
+    """The Arrow types of a task's rows; None for the types of the events."""
 
     @property
     def are_final(self) -> bool:
@@ -161,13 +161,13 @@ class GroupRows:
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        """The attributes of events that the rows read."""
+        """The attributes of events that the aggregates read."""
         names = (str(column.attribute) for column in self.request.columns)
         return tuple(dict.fromkeys((*self.request.key, *names)))
 
 
 class GroupEvaluation(OwnRows):
-    """A run of a plan, as `cerlab.spark.evaluation.PlanEvaluation`, which keeps its events.
+    """A run of a plan that aggregates; unlike `PlanEvaluation`, it keeps its events.
 
     Answers that end before `first_own` do not count.
     """
@@ -190,7 +190,7 @@ class GroupEvaluation(OwnRows):
         self._tables: list[Any] = []
 
     def push(self, rows: Any) -> Iterator[Any]:
-        """Read a table; yield nothing, since results are known only after the last one."""
+        """Read a table; yield nothing, since results are known only after the last table."""
         self._tables.append(self.take(rows))
         return iter(())
 
@@ -225,7 +225,7 @@ class GroupEvaluation(OwnRows):
 
 
 def _values(column: Any, name: str, computed: Collection[str]) -> Any:
-    """Return a column for the engine; a column of only NULL has no type, as on one machine."""
+    """Return a column for the engine; a column of only NULL has no type."""
     import pyarrow as pa
 
     if column.null_count == len(column):
@@ -234,7 +234,7 @@ def _values(column: Any, name: str, computed: Collection[str]) -> Any:
 
 
 def _parts(totals: GroupTotals, request: Request) -> Any:
-    """Return the columns of parts."""
+    """Return the columns of parts of aggregates."""
     import pyarrow as pa
 
     from cerlab.evaluate.aggregates import EXPONENT
@@ -259,7 +259,7 @@ def _binary(integers: Iterable[int]) -> Any:
 
 
 def merge_parts(batches: Iterable[Any], rows: GroupRows) -> Iterator[Any]:
-    """Yield the rows of groups.
+    """Yield the rows of groups, from the parts of all tasks.
 
     Each input row has the lists of all its parts, except ``m0 m1 ..``.
     """
@@ -287,7 +287,7 @@ def merge_parts(batches: Iterable[Any], rows: GroupRows) -> Iterator[Any]:
 
 
 def _sums(lists: Any) -> list[int]:
-    """Return the sum of each list of integers written by `_binary`."""
+    """Return the sum of each list of integers that `_binary` wrote."""
     return [
         sum(int.from_bytes(each, "little", signed=True) for each in some)
         for some in lists.to_pylist()

@@ -1,4 +1,4 @@
-"""Tasks that read Parquet files themselves: ranges of sorted rows, and surveys of others."""
+"""Tasks that read Parquet files directly: ranges of sorted rows, and surveys of other rows."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ from cerlab.spark.ranges import BitFields, FileRanges, UnorderedFiles
 from cerlab.spark.runs import HINTS, SIZE, integers, numbers_in, run_table, tables_of
 
 RUN_IN_FILES = 1 << 15
-"""The rows of a run of a task, for a stream whose rows Spark reads."""
+"""Rows of a run of a task, for a stream whose rows Spark reads."""
 
 
 SPENT = {"reading": 0.0, "writing": 0.0}
-"""The CPU seconds of this process in files; the rest of a task counts as ``python``."""
+"""CPU seconds that this process spent in files; the rest of a task counts as ``python``."""
 
 
 class EventFile(NamedTuple):
@@ -46,10 +46,10 @@ class EventFile(NamedTuple):
     kind: str
     """Its format."""
     keys: Mapping[str, Key]
-    """The keys of the folders that it is in."""
+    """The keys of the folders that contain the file."""
 
     def scalars(self, schema: Any) -> dict[str, Any]:
-        """Return the values of the keys as scalars of Arrow, in the types of a schema."""
+        """Return the folder keys as Arrow scalars, in the types of a schema."""
         import pyarrow as pa
 
         scalars = {}
@@ -125,7 +125,7 @@ def write_answers(
 
 
 def rows_of_files(batches: Iterable[Any], files: Sequence[EventFile], schema: Any) -> Iterator[Any]:
-    """Yield all rows of some files of columns, with the keys of their folders.
+    """Yield all rows of some column files, with the keys of their folders.
 
     The rows of `batches` are ``id``, the numbers of these files. Raises `BadData` for values that
     do not fit the types of the schema.
@@ -150,7 +150,7 @@ def rows_of_files(batches: Iterable[Any], files: Sequence[EventFile], schema: An
 
 
 def column_file(file: EventFile) -> ColumnFile:
-    """Return an open file of columns; raises `BadData` for one that cannot be read."""
+    """Return an open file of columns; raises `BadData` if it cannot be read."""
     kind = FORMATS[file.kind].columns
     assert kind is not None
     files, path = resolve(file.place)
@@ -160,7 +160,7 @@ def column_file(file: EventFile) -> ColumnFile:
 
 
 def _as_field(rows: Any, field: Any, keys: Mapping[str, Any]) -> Any:
-    """Return a column of some rows in a type of Spark, NULL if no column has the name."""
+    """Return a column of some rows in a Spark type; NULL if no column has the name."""
     import pyarrow as pa
 
     if field.name not in rows.schema.names:
@@ -174,7 +174,7 @@ def _as_field(rows: Any, field: Any, keys: Mapping[str, Any]) -> Any:
 def ends_of_groups(
     batches: Iterable[Any], groups: Sequence[tuple[str, int]], names: Sequence[str]
 ) -> Iterator[Any]:
-    """Yield the least and the greatest value of columns in some row groups, as integers.
+    """Yield the least and greatest values of columns in some row groups, as integers.
 
     The rows of `batches` are ``id``, the numbers of these groups; for a column with NULL both are
     NULL.
@@ -220,7 +220,7 @@ def runs_of_files(batches: Iterable[Any], ranges: FileRanges) -> Iterator[Any]:
 
 
 def answers_of_range(part: int, job: Job, ranges: FileRanges) -> Iterator[Any]:
-    """Yield the answers that end in a range, as record batches, in the order of their ends.
+    """Yield the answers that end in a range, as record batches sorted by end.
 
     Raises `BadData` for rows that differ from the footers, or are not a stream.
     """
@@ -236,7 +236,7 @@ def answers_of_range(part: int, job: Job, ranges: FileRanges) -> Iterator[Any]:
 
 
 class _Cluster(NamedTuple):
-    """The rows of a cluster, and the columns that order them as int64, by name."""
+    """The rows of a cluster, and its ordering columns by name, as int64."""
 
     rows: Any
     numbers: Mapping[str, Any]
@@ -277,7 +277,7 @@ def _in_order(groups: list[_Cluster], columns: Columns) -> _Cluster:
 
 
 def _is_stream(cluster: _Cluster, columns: Columns) -> bool:
-    """Return whether the sorted rows are a stream."""
+    """Return whether sorted rows are a valid stream, without ties or times that go back."""
     keys = [cluster.numbers[name] for name in columns.keys]
     times = None if columns.time is None else cluster.numbers[columns.time]
     in_order = is_stream(keys, times, positions=columns.has_position)
@@ -285,7 +285,7 @@ def _is_stream(cluster: _Cluster, columns: Columns) -> bool:
 
 
 def are_named(types: Any) -> bool:
-    """Return whether all types of events are non-empty texts."""
+    """Return whether all event types are non-empty texts."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -296,7 +296,7 @@ def are_named(types: Any) -> bool:
 
 
 def _refuse(cluster: _Cluster, ranges: FileRanges, before: int) -> None:
-    """Raise `BadData` for the first row that breaks the order; `before` rows precede them."""
+    """Raise `BadData` for the first row that breaks the order; `before` rows precede."""
     import pyarrow as pa
 
     columns = ranges.columns
@@ -326,7 +326,7 @@ def _row_group(file: Any, group: RowGroup, columns: Columns) -> _Cluster:
 
 
 def _content(file: Any, group: RowGroup, names: list[str]) -> Any:
-    """Return the rows of a row group as a table; raises `BadData` for a changed or damaged file."""
+    """Return a row group as a table; raises `BadData` for a changed or damaged file."""
     import pyarrow as pa
 
     if group.number >= file.num_row_groups:
@@ -360,7 +360,7 @@ def open_file(place: str, read: Sequence[str], keys: Collection[str] = ()) -> An
 
 
 def _places(cluster: _Cluster, columns: Columns) -> dict[str, Any]:
-    """Return the columns of `cerlab.spark.plan`, except the type."""
+    """Return the ordering columns that `cerlab.spark.plan` defines, except the type."""
     numbers = {name: array_from(each) for name, each in cluster.numbers.items()}
     places = {f"k{n}": numbers[name] for n, name in enumerate(columns.keys)}
     if columns.has_position:
@@ -369,7 +369,7 @@ def _places(cluster: _Cluster, columns: Columns) -> dict[str, Any]:
 
 
 def types_of(rows: Any, columns: Columns) -> Any:
-    """Return the types of the events, a chunked array."""
+    """Return the types of the events, as a chunked array."""
     import pyarrow as pa
 
     name = columns.attributes[0]
@@ -379,7 +379,7 @@ def types_of(rows: Any, columns: Columns) -> Any:
 
 
 def _for_engine(cluster: _Cluster, columns: Columns) -> Any:
-    """Return the columns ``a0 a1 ..``, and ``position``, of `cerlab.spark.evaluation`."""
+    """Return the columns ``a0 a1 ..`` and ``position`` that `cerlab.spark.evaluation` reads."""
     import pyarrow as pa
 
     rows = cluster.rows
@@ -393,7 +393,7 @@ def _for_engine(cluster: _Cluster, columns: Columns) -> Any:
 
 
 SAMPLE_GROUPS = 8
-"""The approximate number of row groups in a sample."""
+"""Approximate number of row groups in a sample."""
 
 
 def sample_of_files(files: UnorderedFiles, rows: int) -> list[tuple[Any, ...]]:
@@ -410,28 +410,28 @@ def sample_of_files(files: UnorderedFiles, rows: int) -> list[tuple[Any, ...]]:
 
 
 class GroupedRows(NamedTuple):
-    """The row groups that tasks read as a whole, and how, so that no row passes through the JVM."""
+    """How tasks read whole row groups, so that no row passes through the JVM."""
 
     groups: tuple[RowGroup, ...]
     columns: Columns
     tasks: int
     partition: tuple[int, ...]
-    """The numbers of the attributes of PARTITION BY."""
+    """The indices of the attributes of PARTITION BY."""
     buckets: int | None
-    """The number of buckets of keys; None if keys are not distributed."""
+    """The number of key buckets; None if keys are not distributed."""
     attributes: tuple[str, ...] = ()
     tests: tuple[Predicate, ...] | None = None
-    """The tests of which a relevant event satisfies one; None to keep all events."""
+    """Tests of which each relevant event satisfies one; None to keep all events."""
     counts_others: bool = False
-    """True if the other events are moved too, in order to be counted."""
+    """True if other events are moved too, in order to be counted."""
     fields: BitFields | None = None
-    """The keys combined in one, ``k0``, which is cheaper to sort and move; None for several."""
+    """The keys combined in one column ``k0``, cheaper to sort and move; None for several."""
 
 
 def packets_of_groups(
     batches: Iterable[Any], files: GroupedRows, spread: Callable[[Iterable[Any]], Iterator[Any]]
 ) -> Iterator[Any]:
-    """Yield the packets that `spread` makes of all rows; `batches` have ``id``, numbers of tasks.
+    """Yield the packets that `spread` makes of all rows; `batches` have task numbers ``id``.
 
     Raises `BadData` for rows that differ from the footers.
     """
@@ -450,7 +450,7 @@ def packets_of_groups(
 
 
 def _rows_to_spread(group: RowGroup, files: GroupedRows) -> Iterator[Any]:
-    """Yield the columns ``k0 .. a0 ..`` of a row group, and ``group``, the bucket of the key.
+    """Yield the columns ``k0 .. a0 ..`` of a row group, and ``group``, the key's bucket.
 
     Events that are only counted are in separate batches with only ``k0``.
     """
@@ -485,7 +485,7 @@ def _rows_to_spread(group: RowGroup, files: GroupedRows) -> Iterator[Any]:
 
 @lru_cache(maxsize=4)
 def stage_of_tests(tests: tuple[Predicate, ...]) -> SymbolStage:
-    """Return the symbols of events by some tests; 0 is that of none."""
+    """Return the symbols of events by the results of tests; 0 if no test holds."""
     return SymbolStage(tests)
 
 
@@ -529,7 +529,7 @@ def packets_of_files(
     cuts: Sequence[tuple[Any, ...]],
     parts: int,
 ) -> Iterator[Any]:
-    """Yield keys and times as packets between cuts; `batches` have ``id``, the numbers of tasks."""
+    """Yield keys and times as packets between cuts; `batches` have task numbers ``id``."""
     groups = (group for number in numbers_in(batches) for group in files.groups[number::tasks])
     fields = files.fields
     rows = (_ordering(group, files.columns, fields) for group in groups)
@@ -538,7 +538,7 @@ def packets_of_files(
 
 
 def _ordering(group: RowGroup, columns: Columns, fields: BitFields | None) -> Any:
-    """Return the columns of `cerlab.spark.runs`, with those in `fields` combined.
+    """Return the ordering columns that `cerlab.spark.runs` needs, with `fields` combined.
 
     An event without a type has no place, nor has one outside the ranges in the footers.
     """

@@ -1,4 +1,4 @@
-"""Texts as DataFrames: tasks read files as `cerlab.io` does, so values and errors agree.
+"""Text files as DataFrames: tasks read files as `cerlab.io` does, with equal values and errors.
 
 Spark's own readers accept other cells as numbers, fill short rows, replace bytes that are not UTF-8
 and use the header of one file. One task reads a file, block by block: once for the types of its
@@ -35,10 +35,10 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 EVENTS = "cerlab_events"
-"""The prefix of observed metrics: the number of rows of texts, since Spark counts files."""
+"""Prefix of observed metrics: the number of rows of texts, since Spark counts files."""
 
 _NO_TYPE = "\0"
-"""The type of rows without one until they are in a DataFrame: no text file contains a NUL."""
+"""Type of rows without a type until they are in a DataFrame: no text file contains a NUL."""
 
 _SPARK_TYPES = {
     "null": "string",
@@ -53,7 +53,7 @@ _SPARK_TYPES = {
     "timestamp[us, tz=UTC]": "timestamp",
     "large_string": "string",
 }
-"""The JSON names of Spark's types, by those of Arrow."""
+"""JSON names of Spark's types, by Arrow types."""
 
 _WIDER = {
     ("int64", "double"),
@@ -62,26 +62,26 @@ _WIDER = {
     ("timestamp[ns]", "timestamp[us]"),
     ("timestamp[ns, tz=UTC]", "timestamp[us, tz=UTC]"),
 }
-"""The types of cells with a common wider type, as in `cerlab.io.column_types.join`."""
+"""Types of cells with a common wider type, as in `cerlab.io.column_types.join`."""
 
 _Source: TypeAlias = "tuple[EventFile, Callable[[], Any]]"
-"""A file, and a way to open it."""
+"""A file, and a function that opens it."""
 
 _Sources: TypeAlias = "Callable[[Iterable[Any]], Iterator[_Source]]"
-"""The function from the rows of a task to the files that they name."""
+"""A function from the rows of a task to the files that these name."""
 
 
 def text_frame(
     spark: SparkSession, files: Sequence[EventFile], path: str, kind: str, *, untyped: bool
 ) -> DataFrame:
-    """Return the events of some texts; Spark opens those at a `path` without files.
+    """Return the events of text files; Spark itself opens a `path` that cerlab cannot open.
 
     Cells stay text if `untyped`. Tasks raise `BadData` with file, row and column, as `cerlab.io`
     does; the driver raises it for a key with values of two types.
     """
     if files:
         sources = spark.range(0, len(files), 1, len(files))
-    else:  # places that only Spark can open, as whole files
+    else:  # addresses that only Spark can open, as whole files
         sources = spark.read.format("binaryFile").load(path).select("path", "content")
     files_of_tasks = partial(_sources, files=files, kind=kind)
     look = partial(_kinds, sources=files_of_tasks, untyped=untyped)
@@ -104,7 +104,7 @@ def text_frame(
 
 
 def _join(before: str, kind: str, format: str, place: DataPlace) -> str:
-    """Return the type that fits the values of both types; for cells of a text, text fits all."""
+    """Return the type that fits the values of both types; text fits all cells of a text."""
     if kind == before or "null" in (before, kind):
         return before if kind == "null" else kind
     for pair in ((before, kind), (kind, before)):
@@ -134,7 +134,7 @@ def spark_type(kind: str) -> str:
 def text_stream(
     spark: SparkSession, path: str, kind: str, schema: StructType, files: int
 ) -> DataFrame:
-    """Return the events of texts of a folder as they arrive, at most `files` in a micro-batch.
+    """Return the events of a folder's texts as they arrive, at most `files` in a micro-batch.
 
     Tasks raise `BadData` as for `text_frame`, and for a CSV with other columns than the schema.
     """
@@ -166,7 +166,7 @@ def _sources(batches: Iterable[Any], files: Sequence[EventFile], kind: str) -> I
 
 
 def _arrived(batches: Iterable[Any], kind: str, folder: str, schema: Any) -> Iterator[_Source]:
-    """Yield files of a folder by their names in Spark, or with the contents that Spark has read."""
+    """Yield a folder's files by their names in Spark, or with contents that Spark has read."""
     import pyarrow as pa
 
     from cerlab.io.column_types import text_array, typed_rows
@@ -202,7 +202,7 @@ def opened(place: str) -> Any:
 
 
 def _parts(source: _Source, kinds: dict[str, Any] | None = None) -> Iterator[Part]:
-    """Yield the events of a file; `kinds` are the Arrow types of cells, determined here if None."""
+    """Yield the events of a file; `kinds` are the cells' Arrow types, determined here if None."""
     from cerlab.io.column_types import ColumnTypes
 
     file, open_text = source
@@ -229,7 +229,7 @@ def _reading(file: EventFile) -> RowReading:
 
 
 def _kinds(batches: Iterable[Any], sources: _Sources, *, untyped: bool) -> Iterator[Any]:
-    """Yield the columns of each file with their types, and one without a name if it has rows."""
+    """Yield the columns of each file with their types, and an unnamed one if it has rows."""
     import pyarrow as pa
 
     schema = pa.schema([(name, pa.string()) for name in ("file", "name", "kind")])
@@ -310,7 +310,7 @@ def _cells(schema: Any) -> dict[str, Any]:
 
 
 def _values(column: Any, field: Any, file: str) -> Any:
-    """Return values as a column of a schema, NULL for a missing type."""
+    """Return values as a column of a schema; NULL for a missing type."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -1,4 +1,4 @@
-"""Answers from tasks, and the folder of Parquet files that they write for the driver.
+"""Answers from tasks, and the folder of Parquet files that tasks write for the driver.
 
 Tasks write into a hidden folder, under unique names. Only the files that they return are answers: a
 task that runs twice or is killed neither repeats nor loses any. On this machine the hidden folder
@@ -29,20 +29,20 @@ if TYPE_CHECKING:
 
 
 FILE_SCHEMA = "name string, answers bigint"
-"""The columns in which a task names each file that it writes."""
+"""Columns by which a task names each file that it writes."""
 
 _SUCCESS = "_SUCCESS"
 
 
 @dataclass(frozen=True)
 class TaskAnswers:
-    """Answers given by rows of Spark and a function of record batches that computes them."""
+    """Answers as rows of Spark, and the function of record batches that computes them."""
 
     rows: DataFrame
     evaluate: Callable[[Iterable[Any]], Iterator[Any]]
     schema: StructType
     read_files: bool = False
-    """True if tasks read files themselves, so that they can access this machine's folders too."""
+    """True if tasks read files directly, so that they can also access this machine's folders."""
 
     @property
     def frame(self) -> DataFrame:
@@ -50,7 +50,7 @@ class TaskAnswers:
         return map_batches(self.rows, self.evaluate, self.schema)
 
     def write(self, output: str, events: Iterable[str], *, overwrite: bool = False) -> int:
-        """Write the answers as a folder of Parquet files; return their number.
+        """Write the answers as a folder of Parquet files; return the number of answers.
 
         The tasks write them; Spark does if pyarrow cannot open the place, or if tasks may not find
         a folder of this machine. Raises as `write_folder`.
@@ -80,7 +80,7 @@ def write_folder(
     *,
     overwrite: bool = False,
 ) -> int:
-    """Write answers to a place and return their number; `write` makes tasks write into a folder.
+    """Write answers to an address and return their number; `write` makes tasks write a folder.
 
     Raises `UsageError` if the place exists, or contains the files of the events.
     """
@@ -118,7 +118,7 @@ def write_folder(
 
 
 def refuse_existing(output: str) -> None:
-    """Raise `UsageError` if the place of the answers exists."""
+    """Raise `UsageError` if the output already exists."""
     from pyarrow.fs import FileType
 
     files, path = resolve(output)
@@ -188,7 +188,7 @@ def _delete_if_empty(files: Any, folder: str) -> None:
 
 
 def refuse_input(output: str, events: Iterable[str]) -> None:
-    """Raise `UsageError` if a folder of answers would replace the files of the events."""
+    """Raise `UsageError` if a folder of answers would replace the files of events."""
     kind, place = _real(output)
     for event in events:
         other, path = _real(event)
@@ -201,7 +201,7 @@ def refuse_input(output: str, events: Iterable[str]) -> None:
 
 
 def _real(place: str) -> tuple[str, PurePath]:
-    """Return a name for the file system of a place, and the path in it with links resolved."""
+    """Return a name of an address's file system, and the path in it with links resolved."""
     if (path := local_path(place)) is not None:
         return "local", path.resolve()
     files, there = resolve(place)

@@ -1,1 +1,1 @@
-"""A stream of events to a stream of answers, by Structured Streaming."""
+"""Evaluation of a query on a stream of events, by Structured Streaming."""

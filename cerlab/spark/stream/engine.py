@@ -1,4 +1,4 @@
-"""Engines over many keys together, each with its time and a stable number.
+"""Engines over many keys together; each key has its own time and number.
 
 `SequencesEngine` has one automaton for all keys. `RegisterSequences` has a run for each, of a query
 whose filters compare labels: a window of registers has one clock, and each key has its own.
@@ -41,12 +41,12 @@ from cerlab.model.stream import Stream, TimeAxis
 from cerlab.rows.session import RowPatternSession
 
 _NODES, _ANSWERS = 1 << 12, 1 << 13
-"""The initial room of an engine, which grows as needed."""
+"""Initial capacity of an engine, which grows as needed."""
 
 
 @dataclass(frozen=True, slots=True)
 class EventTable:
-    """Events that were read, by sequence, and in a sequence by number.
+    """Events that were read, grouped by sequence, and numbered within a sequence.
 
     `sequence`, `number`, `position` are int64 (events,); `instants` are those of a window in time,
     otherwise zeros.
@@ -66,7 +66,7 @@ class EventTable:
         return EventTable(self.sequence[rows], self.number[rows], self.position[rows], times)
 
     def last(self) -> Any:
-        """Return which events are the last ones of their sequences, bool (events,)."""
+        """Return which events are the last of their sequences, bool (events,)."""
         return np.diff(self.sequence, append=-1) != 0
 
 
@@ -100,7 +100,7 @@ def no_ends() -> GivenEnds:
 
 
 class SequencesEngine:
-    """The evaluation of a plan on some sequences of events, batch by batch.
+    """The evaluation of a plan on several sequences of events, batch by batch.
 
     The partitions are those of the keys. A sequence has the events of the partition with its
     number, or `together` those of all partitions.
@@ -116,7 +116,7 @@ class SequencesEngine:
         read: int,
         events: EventTable,
     ) -> None:
-        """Continue after `read` events, of which `events` can still matter."""
+        """Continue after `read` events; `events` are those that later answers may need."""
         width = EventNumbers(plan.window).width if isinstance(plan.window, EventWindow) else NONE
         self.tecs = Tecs(plan, tables, width, arena=_NODES, answers=_ANSWERS)
         self._tables = tables
@@ -132,13 +132,13 @@ class SequencesEngine:
         self._lowest = self._window_starts(events)
 
     def positions(self, numbers: Any) -> Any:
-        """Return the positions of events by number: of the last `push`, or still relevant."""
+        """Return the positions of events by number, for events that are still needed."""
         return _positions(self._by_number, numbers)
 
     def push(
         self, columns: Mapping[str, Any], sequence: Any, codes: Any, position: Any, partitions: int
     ) -> Iterator[AnswerBatch]:
-        """Read some events, by sequence and in order; the answers contain the numbers of events.
+        """Read events by sequence and in order; return answers with event numbers.
 
         `codes` are their partitions, NONE for none, and `partitions` their number. Exhaust the
         result before the next call. Raises `BadData` for a time that is missing or goes back.
@@ -154,7 +154,7 @@ class SequencesEngine:
         yield from self.tecs.read(Events(symbols, codes, numbers, lowest), bounds)
 
     def _append(self, columns: Mapping[str, Any], fresh: EventTable) -> Any:
-        """Add events; return the number of the first one inside the window of each."""
+        """Add events; return for each the number of the first event inside its window."""
         instants: Instants = np.zeros(len(fresh), np.int64)
         if self._clock is not None:
             instants = self._clock.instants(columns, len(fresh), lambda n: int(fresh.position[n]))
@@ -167,7 +167,7 @@ class SequencesEngine:
         return lowest[count:]
 
     def _window_starts(self, events: EventTable) -> Any:
-        """Return the number of the first event inside the window of each.
+        """Return for each event the number of the first event inside its window.
 
         NONE without time window.
         """
@@ -181,20 +181,20 @@ class SequencesEngine:
         return events.number[first]
 
     def _bounds(self, partitions: int) -> Any:
-        """Return the first start that the window of the last event of each partition allows."""
+        """Return for each partition the first start that the last event's window allows."""
         bounds = np.full(partitions, NONE, np.int64)
         if not self._together:
-            bounds[self._events.sequence] = self._lowest  # that of the last event stays
+            bounds[self._events.sequence] = self._lowest  # the bound of the last event stays
         elif len(self._events):
             bounds[:] = self._lowest[-1]
         return bounds
 
     def arrays(self, partitions: int) -> Mapping[str, Any]:
-        """Return the arrays of a state of `partitions` partitions, by name, for `resume`."""
+        """Return the arrays of a state for `partitions` partitions, by name, for `resume`."""
         return self.tecs.arrays(partitions)
 
     def resume(self, arrays: Mapping[str, Any]) -> None:
-        """Restore the result of `arrays`."""
+        """Restore an engine from the result of `arrays`."""
         self.tecs.resume(arrays)
 
     def keep(self, partitions: int, sequences: Any) -> tuple[Any, EventTable]:
@@ -224,7 +224,7 @@ class SequencesEngine:
 
 
 class RegisterSequences:
-    """The runs of a query that compares labels on some sequences of events, batch by batch.
+    """The runs of a query that compares labels, on several sequences, batch by batch.
 
     All sequences share one `RegisterRun`, which continues from the state of each. Its positions are
     the numbers of events, which increase along a sequence.
@@ -233,7 +233,7 @@ class RegisterSequences:
     def __init__(
         self, query: Pattern, time: TimeAxis | None, *, read: int, events: EventTable
     ) -> None:
-        """Continue after `read` events; `query` is that of one sequence. Raises `NotTaken`."""
+        """Continue after `read` events; `query` is for one sequence. Raises `NotTaken`."""
         self._digest, self._time = pattern_digest(query), time
         self._run = RegisterRun(query.registers, time)
         self._first = self._run.state()
@@ -243,13 +243,13 @@ class RegisterSequences:
         self._events = events
 
     def positions(self, numbers: Any) -> Any:
-        """Return the positions of events by number: of the last `push`, or still relevant."""
+        """Return the positions of events by number, for events that are still needed."""
         return _positions(self._by_number, numbers)
 
     def push(
         self, columns: Mapping[str, Any], sequence: Any, codes: Any, position: Any, partitions: int
     ) -> Iterator[AnswerBatch]:
-        """Read some events, by sequence and in order; the answers contain the numbers of events.
+        """Read events by sequence and in order; return answers with event numbers.
 
         Exhaust the result before the next call. Raises `BadData` for a time that is missing or goes
         back, and for a damaged state.
@@ -271,7 +271,7 @@ class RegisterSequences:
             yield from self._read(int(sequence[begin]), part, begins + begin)
 
     def _read(self, sequence: int, events: Stream, number: int) -> Iterator[AnswerBatch]:
-        """Yield the answers of the next events of a sequence, numbered from `number` on."""
+        """Yield the answers of a sequence's next events, numbered from `number` on."""
         run, before = self._run, self._states.get(sequence)
         with reading_state():
             known = None if before is None else codec.read(REGISTERS, self._digest, before)
@@ -289,7 +289,7 @@ class RegisterSequences:
         return {"run": [self._states.get(n, b"") for n in range(self._count)]}
 
     def resume(self, arrays: Mapping[str, Any]) -> None:
-        """Restore the result of `arrays`."""
+        """Restore the runs from the result of `arrays`."""
         self._states = {n: state for n, state in enumerate(arrays["run"]) if state}
 
     def keep(self, partitions: int, sequences: Any) -> tuple[Any, EventTable]:
@@ -311,7 +311,7 @@ class RegisterSequences:
 
 
 class RowSequences:
-    """The sessions of a row pattern on some partitions of rows, batch by batch.
+    """The sessions of a row pattern on several partitions of rows, batch by batch.
 
     The rows of all partitions go through one session, which resumes the state of each.
     """
@@ -322,7 +322,7 @@ class RowSequences:
         self._states: dict[int, bytes] = {}
 
     def push(self, rows: Any, sequence: Any) -> Any:
-        """Return the rows of the result that are certain after further rows, as a table.
+        """Return the result rows that are certain after further rows, as a table.
 
         `rows` are by sequence and in order. Raises `BadData` for a match that AFTER MATCH cannot
         leave, and for a damaged state.
@@ -342,11 +342,11 @@ class RowSequences:
         return {"run": [self._states.get(n, b"") for n in range(self._count)]}
 
     def resume(self, arrays: Mapping[str, Any]) -> None:
-        """Go on from what `arrays` gave."""
+        """Restore the sessions from the result of `arrays`."""
         self._states = {n: state for n, state in enumerate(arrays["run"]) if state}
 
     def keep(self, partitions: int, sequences: Any) -> tuple[Any, EventTable]:
-        """Drop all but some of the sequences, which are numbered from 0 on; no event is kept."""
+        """Drop all but some of the sequences, numbered from 0 on; no event is kept."""
         kept = enumerate(sequences.tolist())
         self._states = {n: self._states[s] for n, s in kept if s in self._states}
         self._count = len(sequences)
@@ -354,7 +354,7 @@ class RowSequences:
 
 
 def _joined(before: EventTable, fresh: EventTable) -> tuple[EventTable, Any]:
-    """Return earlier and new events by sequence, and the index of each before sorting."""
+    """Return earlier and new events by sequence, and the former index of each."""
     whole = EventTable(
         np.concatenate((before.sequence, fresh.sequence)),
         np.concatenate((before.number, fresh.number)),
@@ -385,7 +385,7 @@ def _only(events: EventTable, is_needed: Any, sequences: Any) -> EventTable:
 def number_keys(
     keys: Any, columns: Sequence[Any], length: int, *, null_is_key: bool = False
 ) -> tuple[Any, Any]:
-    """Return the number of each row's key, -1 for none, and the table of all keys so far.
+    """Return the number of each row's key (-1 for none), and the table of all keys so far.
 
     NULL and NaN are no keys, or with `null_is_key` two keys, as those of PARTITION BY in SQL.
 

@@ -1,4 +1,4 @@
-"""The streaming pipeline: a stream of events to a stream of answers, and files in and out."""
+"""The functions for streams on Spark: a stream of events to a stream of answers, and files."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
 METRICS = "cerlab"
-"""The prefix of observed metrics, which `row_counts` reads."""
+"""Prefix of observed metrics, which `row_counts` reads."""
 
 
 @lists_options(StreamOptions, buckets=BUCKETS)
@@ -117,7 +117,7 @@ def match_stream(
 def started(
     spark: SparkSession, request: StreamRequest, checkpoint: str | None, output: str | None
 ) -> DataFrame:
-    """Return the answers of a request under the state store and the checkpoint that they need."""
+    """Return the answers of a request, after setting the state store and checkpoint."""
     use_rocksdb(spark)
     if checkpoint is not None:
         claim(spark, checkpoint, digest(request.job))
@@ -138,7 +138,7 @@ def matching_stream(
 
 
 def use_rocksdb(spark: SparkSession) -> None:
-    """Set the state store of a session, and batches for streams if `session` has set others.
+    """Set the state store of a session, and batch sizes for streams if `session` set others.
 
     Raises `UsageError` for another store.
     """
@@ -204,7 +204,7 @@ def stream_answers(request: StreamRequest) -> DataFrame:
 
 
 def row_counts(progress: Mapping[str, Any]) -> dict[str, float]:
-    """Return the numbers of rows of a micro-batch, from the progress that Spark reports.
+    """Return how many rows of each kind a micro-batch had, from Spark's progress report.
 
     For ``query.lastProgress`` and the items of ``query.recentProgress``. The keys are ``answers``,
     ``late`` and ``quarantine``, the rows that it emitted; ``waiting``, the rows held back, of
@@ -232,7 +232,7 @@ def _metrics(row: Any) -> dict[str, Any]:
 
 
 def _rows(request: StreamRequest) -> DataFrame:
-    """Return the rows of the streams in FROM that have a key, with all columns that tasks read.
+    """Return the rows in FROM that have a key, with all columns that tasks read.
 
     The watermark, if there is one, is on a column that is dropped again: Spark would remove the
     rows that it has passed, but late rows are reported here. It is never below 0, which means none:
@@ -295,7 +295,7 @@ def _partition(request: StreamRequest) -> list[Column]:
 
 
 def _columns_of_result(schema: Any) -> Iterator[Column]:
-    """Yield the columns of the result of a row pattern, under their names."""
+    """Yield the result columns of a row pattern, under their names."""
     from pyspark.sql import functions as fn
     from pyspark.sql.pandas.types import from_arrow_schema
 
@@ -304,7 +304,7 @@ def _columns_of_result(schema: Any) -> Iterator[Column]:
 
 
 def _columns_with_names(request: StreamRequest, names: RowNames) -> Iterator[Column]:
-    """Yield the columns of rows with names, under their names."""
+    """Yield the columns of rows, under their requested names."""
     from pyspark.sql import functions as fn
     from pyspark.sql.types import ArrayType
 
@@ -321,7 +321,7 @@ def _columns_with_names(request: StreamRequest, names: RowNames) -> Iterator[Col
 
 
 def _schema(request: StreamRequest) -> StructType:
-    """Return the schema of the frames of `BucketProcessor`."""
+    """Return the schema of the frames that `BucketProcessor` returns."""
     from pyspark.sql.pandas.types import from_arrow_schema
     from pyspark.sql.types import ArrayType, LongType, StructField, StructType
 
@@ -344,14 +344,14 @@ def _schema(request: StreamRequest) -> StructType:
 
 
 def _with_cells(schema: StructType, fields: Iterable[StructField]) -> StructType:
-    """Return a schema with columns ``n0``, ``n1``, .. for fields."""
+    """Return a schema with columns ``n0``, ``n1``, .. for some fields."""
     for n, field in enumerate(fields):
         schema.add(f"n{n}", pandas_type(field.dataType))
     return schema
 
 
 STARTS = 60
-"""The most starts of a query if Spark gives up on its Python worker: ten minutes in total."""
+"""Most starts of a query if Spark gives up on its Python worker: ten minutes in total."""
 
 _GAVE_UP = "Python worker failed to connect back"
 """Spark waits ten seconds for the worker at the start of a query, and no setting extends it. On a
@@ -368,9 +368,9 @@ class Done:
     late: int
     quarantine: int
     waiting: int
-    """The number of rows that wait at the end, at least: those seen by the last micro-batch."""
+    """The least number of rows that wait at the end, counted in the last micro-batch."""
     buckets: int
-    """The number of buckets of keys with a state at the end."""
+    """The number of key buckets with a state at the end."""
 
 
 @keywords_by_name
@@ -382,7 +382,7 @@ def read_stream(
     schema: Schema | None = None,
     files: int = 16,
 ) -> DataFrame:
-    """Return the events of the files of a folder as they arrive.
+    """Return the events of a folder's files as they arrive.
 
     The columns and their types are those of the present files, as `cerlab.spark.read` reads and
     checks them; a file with other columns fails the query.
@@ -478,7 +478,7 @@ def with_restarts(run: Callable[[], T]) -> T:
 
 
 def _run(query: StreamingQuery, batches: dict[int, Done]) -> None:
-    """Wait until a query ends, and record its micro-batches."""
+    """Wait until a query ends, recording its micro-batches."""
     try:
         over = False
         while not over:

@@ -34,7 +34,7 @@ def kind_of(source: Source, name: str) -> str:
 def attribute_columns(
     source: Source, attributes: Sequence[str], *, exact: bool
 ) -> Iterator[Column]:
-    """Yield the columns ``a0``, ``a1``, .. of attributes, with masks ``m0``, .. if they need one.
+    """Yield the columns ``a0``, ``a1``, .. of attributes, with masks ``m0``, .. if needed.
 
     The engine treats NaN like NULL, and pandas does not distinguish them; if they must be `exact`,
     NULL among floats has a mask too.
@@ -50,7 +50,7 @@ def attribute_columns(
 
 
 def column_and_mask(column: Column, kind: str, name: str, mask: str) -> Iterator[Column]:
-    """Yield a column of a kind, and a mask of NULLs if pandas would change its type for them."""
+    """Yield a column, and a mask of its NULLs if pandas would change its type for them."""
     from pyspark.sql import functions as fn
 
     if kind in ("int64", "timestamp[us]"):
@@ -125,7 +125,7 @@ def _arrow_type_for_pandas(kind: Any) -> Any:
 
 
 def pandas_type(kind: DataType) -> DataType:
-    """Return the type of Spark for a `pandas_column` with values of a type."""
+    """Return the Spark type of a `pandas_column` with values of an Arrow type."""
     from pyspark.sql import types as ty
 
     match kind:
@@ -140,7 +140,7 @@ def pandas_type(kind: DataType) -> DataType:
 
 
 def restore(column: Column, kind: DataType) -> Column:
-    """Return a column of type `pandas_type(kind)` in the type `kind`."""
+    """Return a column of type `pandas_type(kind)` converted back to the type `kind`."""
     from pyspark.sql import functions as fn
     from pyspark.sql import types as ty
 

@@ -1,4 +1,4 @@
-"""The functions that Spark calls in each task of a stream: a step of a bucket, its timer and state.
+"""The functions that Spark calls in each task of a stream, for a bucket of keys.
 
 Only this module is imported where PySpark is installed: its class inherits from one of Spark's.
 """
@@ -18,11 +18,11 @@ from cerlab.spark.stream.pandas_rows import pandas_column, table_of_frames
 from cerlab.spark.stream.step import BucketStep, StreamJob
 
 STATE = "cerlab"
-"""The name of the only state variable."""
+"""Name of the only state variable."""
 
 
 class BucketProcessor(StatefulProcessor):  # type: ignore[misc]
-    """The engine of each bucket of keys; Spark keeps its state as bytes, in one value.
+    """The processor of key buckets; Spark keeps the state of each bucket as one binary value.
 
     Frames of answers have the columns ``start``, ``end``, ``positions``, ``late`` (NULL), and with
     a job that asks for it the key of each as ``p0``, ``p1``, ..; frames of late rows have the
@@ -59,12 +59,12 @@ class BucketProcessor(StatefulProcessor):  # type: ignore[misc]
         yield from self._step(table_of_frames((), self._job.sent), timerValues, due)
 
     def close(self) -> None:
-        """Do nothing: no resource is open."""
+        """Do nothing, because no resource is open."""
 
     def _step(self, rows: Any, timers: Any, due: int | None) -> Iterator[Any]:
-        """Run one step of a bucket; `due` is the timer that expired, which Spark deletes itself."""
+        """Run one step of a bucket; `due` is an expired timer, which Spark deletes itself."""
         before = self._state.get()[0] if self._state.exists() else None
-        watermark = timers.getCurrentWatermarkInMs()  # 0 until there is one
+        watermark = timers.getCurrentWatermarkInMs()  # 0 until there is a watermark
         step = BucketStep(
             self._job, None if before is None else bytes(before), rows, max(0, watermark) or None
         )
@@ -85,7 +85,7 @@ class BucketProcessor(StatefulProcessor):  # type: ignore[misc]
                 self._handle.registerTimer(timer)
 
     def _frames(self, step: BucketStep) -> Iterator[Any]:
-        """Yield the answers and late rows of a step."""
+        """Yield the answers and late rows of a step, as frames."""
         if self._job.names is not None or self._job.result is not None:
             yield from map(self._frame_with_names, step.rows())
         else:
@@ -101,7 +101,7 @@ class BucketProcessor(StatefulProcessor):  # type: ignore[misc]
         return self._marked(rows.num_rows, **cells)
 
     def _marked(self, rows: int, **marks: list[Any]) -> Any:
-        """Return a frame with NULL in all but some of the `marks` of the job."""
+        """Return a frame in which all `marks` of the job but some are NULL."""
         import pandas as pd
 
         names = [*self._places, *self._job.cells, "late", *self._job.marks]
@@ -119,8 +119,7 @@ class BucketProcessor(StatefulProcessor):  # type: ignore[misc]
         return pd.DataFrame({**columns, **self._partition(rows, ends), "late": [None] * count})
 
     def _frame_with_names(self, rows: Any) -> Any:
-        """Return rows with names as a frame: ``start``, ``end``, ``n0``, ``n1``, .., and
-        ``late``."""
+        """Return rows as a frame: ``start``, ``end``, ``n0``, ``n1``, .., and ``late``."""
         import pandas as pd
 
         places, begin = {name: rows.column(name) for name in self._places}, len(self._places)
@@ -145,11 +144,11 @@ class BucketProcessor(StatefulProcessor):  # type: ignore[misc]
 
     @property
     def _places(self) -> tuple[str, ...]:
-        """The columns of the place of an answer; the result of a row pattern has none."""
+        """The columns of an answer's place; the result of a row pattern has none."""
         return ("start", "end") if self._job.result is None else ()
 
     def _partition(self, rows: Any, which: Any) -> dict[str, Any]:
-        """Return the keys of rows as they were sent: integers with NULL, moments as integers."""
+        """Return the keys of rows in the form sent: integers with NULL, moments as integers."""
         if not self._job.with_partition:
             return {}
         import pyarrow as pa

@@ -1,4 +1,4 @@
-"""Requests of a stream: a query, an order, a lateness in units of time, and how it would run."""
+"""Requests for a stream: a query, an order, a lateness in units of time."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ if TYPE_CHECKING:
 
 
 _GRAIN = 1_000
-"""The number of instants in one `lag` that the watermark distinguishes, if its unit allows it."""
+"""Number of instants in one `lag` that the watermark distinguishes, if its unit allows it."""
 
 _NO_RANGES = "the range in which an answer ends is not over while rows still arrive"
 
 
 class OrderOptions(TypedDict, total=False):
-    """Options of the order and the state of a stream."""
+    """Options for the order and the state of a stream."""
 
     lag: Length | None
     checkpoint: str | None
@@ -66,7 +66,7 @@ class OrderOptions(TypedDict, total=False):
 
 
 class StreamOptions(OrderOptions, total=False):
-    """Further options of `match_stream`, which documents them."""
+    """Further options of `match_stream`, described there."""
 
     time: str | None
     unit: str | None
@@ -79,7 +79,7 @@ class StreamOptions(OrderOptions, total=False):
 
 @dataclass(frozen=True)
 class StreamRequest:
-    """A plan on a stream that is still arriving; the expressions use columns of `source`."""
+    """A plan for a stream that is still arriving; its expressions use columns of `source`."""
 
     source: Source
     plan: PlanClauses | None
@@ -89,7 +89,7 @@ class StreamRequest:
     clock: Column
     """The times that order the rows of a key."""
     from_filter: Column | None
-    """The condition that an event is in a stream of FROM; None if all are."""
+    """The condition that an event is in a stream of FROM; None if every event is."""
     job: StreamJob
 
     @property
@@ -99,7 +99,7 @@ class StreamRequest:
 
     @property
     def is_ordered_by_time(self) -> bool:
-        """True if a column of times orders the stream, not the positions alone."""
+        """True if a column of times orders the stream, rather than positions alone."""
         time, position = self.job.labels.keys
         return time != position
 
@@ -112,7 +112,7 @@ def stream_request_of(
     lateness: Length,
     **options: Unpack[StreamOptions],
 ) -> StreamRequest:
-    """Return the request of `match_stream` with the same arguments. Raises as it does."""
+    """Return the request of `match_stream` with the same arguments; raises as it does."""
     pattern, with_partition = as_pattern(query), options.get("partition", False)
     refuse_aggregates(pattern)
     kinds = ("automaton", "registers", "waits")
@@ -169,7 +169,7 @@ def order_of_job(
     lateness: Length,
     options: OrderOptions,
 ) -> dict[str, Any]:
-    """Return the parts of a `StreamJob` on order and state; `kind` is the Arrow type of times.
+    """Return the parts of a `StreamJob` for order and state; `kind` is the Arrow type of times.
 
     Raises `UsageError` for lengths that are none, and for options without sense.
     """
@@ -213,7 +213,7 @@ def check_decimals(source: Source, attributes: Iterable[str], user: str) -> None
 
 
 def refuse_own_names(job: StreamJob, names: Iterable[str], hint: str) -> None:
-    """Raise `UsageError` for answers with a column that a stream adds itself."""
+    """Raise `UsageError` for answers with a column whose name a stream adds itself."""
     own = ("late", *job.marks)
     if taken := [name for name in names if name in own]:
         message = f"rows of a stream have a column '{taken[0]}' of their own"
@@ -230,7 +230,7 @@ def _refuse_numbers(**lengths: Length) -> None:
 
 
 def refuse_batch(df: DataFrame, verb: str) -> None:
-    """Raise `UsageError` for a DataFrame that does not arrive."""
+    """Raise `UsageError` for a DataFrame that is not a stream."""
     if not df.isStreaming:
         hint = f"cerlab.spark.{verb} takes a batch"
         raise UsageError("CER0881", "this DataFrame is not a stream", hint=hint)
@@ -255,7 +255,7 @@ def attributes_of_stream(
 
 
 def refuse_runs(pattern: Pattern, *, by_key: bool) -> None:
-    """Raise `Unsupported` for a query over compared labels that cannot run batch by batch."""
+    """Raise `Unsupported` for comparisons of labels that cannot run batch by batch."""
     from cerlab.engine.registers.evaluation import why_not as why_no_run  # Numba loads here
 
     if (reason := why_no_run(by_sequence(pattern, by_key=by_key).registers)) is not None:
@@ -282,7 +282,7 @@ def _choice(plan: PlanClauses, mode: str | None) -> Choice:
 
 
 def _axis(source: Source, plan: PlanClauses, time: str | None, unit: str | None) -> TimeAxis | None:
-    """Return the column that orders the stream in time: as requested, otherwise that of the window.
+    """Return the column that orders the stream in time: as requested, or that of the window.
 
     Without a window in time, that of THROTTLE. None if nothing is given, so that the positions
     order it. Raises `UsageError` for two different columns.
@@ -339,7 +339,7 @@ def _in_kind(length: Fraction, kind: str) -> Instant:
 
 
 def _ticks(lag: Fraction | None, lateness: Fraction) -> tuple[int | None, Fraction | None]:
-    """Return the units of a millisecond of Spark's watermark, and the lag in units of time."""
+    """Return the units in a millisecond of Spark's watermark, and the lag in units of time."""
     if lag is None:
         return None, None
     if lag < lateness:

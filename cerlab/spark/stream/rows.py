@@ -140,7 +140,7 @@ def _request_of(
 
 
 def _source(sdf: DataFrame) -> Source:
-    """Return the rows with a first column of one type: the order of a stream is one of events."""
+    """Return the rows with an added column of one event type, as a stream of events needs."""
     from pyspark.sql import functions as fn
 
     names = ("", *sdf.columns)
@@ -162,7 +162,7 @@ def _time_of(pattern: RowPattern, binding: Binding, position: str) -> str:
 
 
 def _types_for_spark(schema: Any) -> Any:
-    """Return the Arrow types of a result as Spark has them."""
+    """Return the Arrow types of a result, as Spark uses them."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
     return frame.arrow_schema(from_arrow_schema(schema))

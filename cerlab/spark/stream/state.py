@@ -1,4 +1,4 @@
-"""The state of a bucket of keys between micro-batches, as bytes, and its checkpoints."""
+"""The state of a key bucket between micro-batches, as bytes, and its checkpoints."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ANOTHER = "the checkpoint is of another query, or of another time, position, lat
 GO_ON = "go on with those it was begun with, or start again with another checkpoint"
 
 RUNS = {"runs": "|u1 run_bytes"}
-"""The table of the states of runs of registers, by sequence, in place of the arrays of `TECS`."""
+"""Table of the states of register runs, by sequence, in place of the arrays of `TECS`."""
 
 SEQUENCES = {
     "released": "|b1 sequences",
@@ -46,7 +46,7 @@ SEQUENCES = {
     "held": "|u1 held_bytes",
     "recent": "|u1 recent_bytes",
 }
-"""The arrays of every state, besides ``last_time``; the last three are tables of Arrow."""
+"""Arrays of every state besides ``last_time``; the last three are Arrow tables."""
 
 GIVEN = {
     "given_sequence": "<i8 given",
@@ -59,17 +59,17 @@ GIVEN = {
 
 @dataclass(frozen=True, slots=True)
 class BucketState:
-    """The state of a bucket."""
+    """The state of a bucket of keys."""
 
     sequences: Sequences
     keys: Any
-    """The table of the keys, by the number of their partition."""
+    """The table of the keys, in the order of their partition numbers."""
     events: EventTable
-    """The events that can still matter."""
+    """The events that later answers may need."""
     recent: Any
-    """The rows that later answers can contain, by number: a table, empty without named columns."""
+    """The rows that later answers may contain, by number; empty without named columns."""
     arrays: Mapping[str, Any] | None = None
-    """The arrays of the engine; None before it has read anything."""
+    """The arrays of the engine; None before it has read an event."""
     read: int = 0
     """The number of released events."""
     timer: int | None = None
@@ -90,7 +90,7 @@ def layout_of(machine: Machine | None, state: BucketState) -> Layout:
 
 
 def state_to_bytes(state: BucketState, machine: Machine | None, job: str) -> bytes:
-    """Return a state with arrays as bytes; `job` is the digest under which it is read again."""
+    """Return a state as bytes; `job` is the digest that reading them requires."""
     assert state.arrays is not None
     names: Mapping[str, Any] = {}
     arrays: Mapping[str, Any]
@@ -139,7 +139,7 @@ def _read_instants(listed: tuple[Instant, ...] | None, array: Any) -> Instants:
 def state_from_bytes(
     state: bytes, machine: Machine | None, job: str, empty: BucketState, *, by_key: bool
 ) -> BucketState:
-    """Return the state from bytes; `empty` is that of a bucket without a state, with its schemas.
+    """Return the state from bytes; `empty` is the state of a new bucket, with its schemas.
 
     Raises `BadData` for bytes that are not a state, of another version, or of another query or
     settings.
@@ -181,7 +181,7 @@ def _read(
 def _engine_arrays(
     values: Mapping[str, Any], arrays: Mapping[str, Any], machine: Machine | None
 ) -> Mapping[str, Any]:
-    """Return the arrays from which the engine of a state continues."""
+    """Return the arrays from which an engine continues."""
     if machine is None:
         return {"run": _table(arrays["runs"], _runs_table(()).schema).column("run").to_pylist()}
     return with_numbers(machine, values, {name: arrays[name] for name in TECS})
@@ -194,7 +194,7 @@ def _runs_table(runs: Sequence[bytes]) -> Any:
 
 
 def _check_state(state: BucketState, *, by_key: bool) -> BucketState:
-    """Return the state after checking that its parts are consistent; raises `BadData`."""
+    """Return the state after checking that its parts fit together; raises `BadData`."""
     arrays, events, sequences = state.arrays, state.events, state.sequences
     assert arrays is not None
     named = events.number
@@ -264,7 +264,7 @@ def _table(content: Any, schema: Any) -> Any:
 
 
 CLAIM = "cerlab-query"
-"""Folder in a checkpoint that names the query of the checkpoint."""
+"""Folder in a checkpoint that records the query of the checkpoint."""
 
 _FILE = re.compile(r"(\d+)(\.compact)?")
 
@@ -274,14 +274,14 @@ _READ = re.compile(r'^\{"logOffset":(\d+)\}$', re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """A log on any file system of Spark: its entries by number."""
+    """A log of Spark on any file system, as numbered entries."""
 
     place: str
     names: dict[int, str]
 
     @property
     def newest(self) -> int:
-        """The number of its last entry, -1 for none."""
+        """The number of the last entry, -1 for an empty log."""
         return max(self.names, default=-1)
 
     def check_whole(self) -> None:
@@ -296,7 +296,7 @@ class Log:
 
 
 def damage_error(place: str, message: str, hint: str = "") -> BadData:
-    """Return the error of a damaged log."""
+    """Return the error for a damaged log."""
     hint += "use older copies of checkpoint and output, or start again with other places"
     return BadData("CER0778", message, place=DataPlace(place), hint=hint)
 
@@ -348,7 +348,7 @@ def _log(spark: Any, place: str) -> Log:
 
 
 def _log_text(spark: Any, log: Log, number: int) -> str:
-    """Return an entry, which the file system compares with its checksum."""
+    """Return a log entry, which the file system compares with its checksum."""
     from py4j.protocol import Py4JJavaError
 
     files, path = _file_system(spark, f"{log.place}/{log.names[number]}")
@@ -365,13 +365,13 @@ def _log_text(spark: Any, log: Log, number: int) -> str:
 
 
 def _file_system(spark: Any, place: str) -> tuple[Any, Any]:
-    """Return the file system of a path, and the path, as Spark's objects."""
+    """Return a path's file system and the path, as Spark's objects."""
     path = spark._jvm.org.apache.hadoop.fs.Path(place)
     return path.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf()), path
 
 
 def claim(spark: SparkSession, checkpoint: str, job: str) -> None:
-    """Write the query of a checkpoint into it, unless it is already there.
+    """Write the query of a checkpoint into the checkpoint, unless it is there already.
 
     `job` is `cerlab.spark.stream.step.digest`. Raises `BadData` for a checkpoint of another
     version, another query or other settings, before it is used.
@@ -390,7 +390,7 @@ def claim(spark: SparkSession, checkpoint: str, job: str) -> None:
 
 
 def _owners(spark: Any, place: str) -> list[str]:
-    """Return the queries of a checkpoint: one, or none before the first start."""
+    """Return the queries that a checkpoint records: one, or none before the first start."""
     from pyspark.errors import AnalysisException
 
     if getattr(spark, "_jvm", None) is not None:

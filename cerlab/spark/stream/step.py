@@ -1,4 +1,4 @@
-"""One bucket of keys, one micro-batch: rows and a state in; answers, late rows, a state out."""
+"""One key bucket in one micro-batch: rows and a state in; answers, late rows and a state out."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType
 
 BUCKETS = 16
-"""The default number of buckets of keys; a bucket is in one task at a time."""
+"""Default number of key buckets; a bucket is in one task at a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class StreamJob:
-    """The parts of a query on a stream that are sent to a task, as plain values.
+    """The parts of a query on a stream that Spark sends to a task, as plain values.
 
     Times are in the unit of their column; moments are in microseconds.
     """
@@ -61,34 +61,34 @@ class StreamJob:
     """The Arrow types of the attributes, as text."""
     time_kind: str
     labels: ColumnNames
-    """Users' names of time and position."""
+    """The user's names of time and position."""
     lateness: Instant
     keys: tuple[int, ...]
-    """The numbers of the attributes of PARTITION BY among `attributes`."""
+    """The indices in `attributes` of the attributes of PARTITION BY."""
     by_key: bool
-    """True if the rows of each key are sorted separately, otherwise all rows together."""
+    """True if the rows of each key are sorted separately, not all rows together."""
     with_partition: bool
     names: RowNames | None = None
-    """The columns of rows with names; None for positions."""
+    """The requested columns of rows; None for positions."""
     tick: int | None = None
     """Units of time for a millisecond of Spark's watermark; None without `lag`."""
     lag: Instant | None = None
     buckets: int = BUCKETS
     quarantine: bool = False
-    """True if a row without a place in the stream is emitted as a row; otherwise it is an error."""
+    """True if a row without a place in the stream becomes a row of the output, not an error."""
     query: str = ""
-    """The text of a query without a plan, without FROM; or that of a row pattern."""
+    """The text of a query without a plan and FROM, or of a row pattern."""
     waits: bool = False
     """True if the query waits, looks back, or has windows in time inside.
 
     Otherwise, without a plan, filters compare labels.
     """
     result: Any = None
-    """The Arrow types that Spark expects of the result of a row pattern; None for a query."""
+    """The Arrow types that Spark expects of a row pattern's result; None for a query."""
 
     @property
     def cells(self) -> list[str]:
-        """The columns of an answer that follow ``start`` and ``end``, in the frames of a task."""
+        """The columns of an answer after ``start`` and ``end``, in the frames of a task."""
         if self.result is not None:
             return [f"n{n}" for n in range(len(self.result))]
         if self.names is not None:
@@ -109,7 +109,7 @@ class StreamJob:
 
     @property
     def marks(self) -> dict[str, DataType]:
-        """The columns that are NULL in answers and late rows, with their types of Spark."""
+        """The columns that are NULL in answers and late rows, with their Spark types."""
         from pyspark.sql.types import ArrayType, DoubleType, LongType, StringType
 
         bad = {"bad": LongType(), "file": StringType(), "why": StringType()}
@@ -117,7 +117,7 @@ class StreamJob:
 
     @property
     def recent(self) -> Any:
-        """The Arrow schema of rows that are kept for names."""
+        """The Arrow schema of rows that are kept for named columns."""
         import pyarrow as pa
 
         kinds = {name: kind for name, kind in self.columns.items() if name.startswith("a")}
@@ -130,13 +130,13 @@ class StreamJob:
 
     @property
     def keeps_values(self) -> bool:
-        """True if rows are kept with their values: for names, or to be evaluated again."""
+        """True if rows are kept with their values: for named columns, or to be evaluated again."""
         return self.names is not None or self.waits
 
 
 @lru_cache(maxsize=16)
 def digest(job: StreamJob) -> str:
-    """Return a digest of everything that determines the meaning of a state."""
+    """Return a digest of everything on which the meaning of a state depends."""
     plain = [
         plan_digest(plan_and_tables(job.plan)[0]) if job.plan else job.query,
         None if job.time is None else [job.time.attribute, str(job.time.unit)],
@@ -148,7 +148,7 @@ def digest(job: StreamJob) -> str:
 
 
 def machine_of(job: StreamJob) -> Machine | None:
-    """Return the machine of the states of a job; None if filters compare labels."""
+    """Return the machine whose states a job keeps; None if filters compare labels."""
     return plan_and_tables(job.plan)[1].machine if job.plan else None
 
 
@@ -164,7 +164,7 @@ def throttle_of(job: StreamJob) -> Window | None:
 
 @lru_cache(maxsize=16)
 def query_of_sequence(job: StreamJob) -> Pattern:
-    """Return the query of one sequence of a job without a plan, which is compiled once."""
+    """Return the query of one sequence of a job without a plan, compiled once."""
     return by_sequence(pattern_of(job.query), by_key=job.by_key)
 
 
@@ -200,12 +200,12 @@ def reach(job: StreamJob) -> Fraction | None:
 
 
 class BucketStep:
-    """The effect of a micro-batch on a bucket of keys. Consume `answers` before calling `state`."""
+    """The effect of a micro-batch on a key bucket. Consume `answers` before calling `state`."""
 
     def __init__(
         self, job: StreamJob, state: bytes | None, rows: Any, watermark: int | None = None
     ) -> None:
-        """Read the rows of a micro-batch; `watermark` is Spark's in milliseconds, or None.
+        """Read the rows of a micro-batch; `watermark` is Spark's, in milliseconds, or None.
 
         Raises `BadData` as `cerlab.engine.reorder.arrive` and
         `cerlab.spark.stream.state.state_from_bytes`.
@@ -269,7 +269,7 @@ class BucketStep:
         )
 
     def _with_released_rows(self) -> Any:
-        """Return the rows that answers of this micro-batch can contain, by number."""
+        """Return the rows that answers of this micro-batch may contain, by number."""
         import pyarrow as pa
 
         rows, before = self._numbered(self.released_rows), self._before.recent
@@ -288,7 +288,7 @@ class BucketStep:
         return self._before.timer
 
     def waits(self) -> tuple[float, float, float] | None:
-        """Return the number of waiting rows, of their keys, and the distance of the first.
+        """Return the number of waiting rows and of their keys, and the distance of the first row.
 
         None if no row waits.
         """
@@ -313,7 +313,7 @@ class BucketStep:
         return int(self._keys.num_rows) if self.job.keys else 1
 
     def answers(self) -> Iterator[tuple[AnswerBatch, Any]]:
-        """Yield the answers that are known now, and which of `rows_of_ends` is the end of each.
+        """Yield the answers that are known now, and the index in `rows_of_ends` of each end.
 
         Their positions are those of the stream. Raises `BadData` if the engine does.
         """
@@ -326,7 +326,7 @@ class BucketStep:
 
     @property
     def rows_of_ends(self) -> Any:
-        """The rows that answers of this micro-batch end at, as a table."""
+        """The rows at which answers of this micro-batch end, as a table."""
         return self._recent if self.job.waits else self.released_rows
 
     def _rows_of(self, ends: Any) -> Any:
@@ -335,7 +335,7 @@ class BucketStep:
         return ends - self._before.read
 
     def rows(self) -> Iterator[Any]:
-        """Yield the answers as rows with names, in pyarrow Tables, for a job that requests them.
+        """Yield the answers as rows in pyarrow Tables, for a job with named columns.
 
         For a job of a row pattern, yield its result.
         """

@@ -32,7 +32,7 @@ from cerlab.spark.stream.engine import EventTable
 
 
 def clauses_of(pattern: Pattern) -> PlanClauses:
-    """Return the clauses of a query without an automaton and registers."""
+    """Return the clauses of a query without automaton and registers."""
     return PlanClauses(**plan_clauses(pattern.ast))
 
 
@@ -100,7 +100,7 @@ class WaitSequences:
     def push(
         self, rows: Any, attributes: Sequence[str], floor: Instant | None
     ) -> Iterator[AnswerBatch]:
-        """Read events: the new answers, which hold the numbers of events.
+        """Read events; return the new answers, with the numbers of events.
 
         Args:
             rows: All kept and new events, with ``number``, ``time``, ``sequence`` and ``a0 a1 ..``.
@@ -130,7 +130,7 @@ class WaitSequences:
     def _of_sequence(
         self, sequence: int, rows: Any, times: list[Instant], old: int, floor: Instant | None
     ) -> set[ComplexEvent]:
-        """Return the new answers of a sequence, of whose events the first `old` are not new."""
+        """Return the new answers of a sequence, whose first `old` events were read before."""
         before = self._clocks.get(sequence)
         clock = times[-1] if floor is None else max(times[-1], floor)
         self._clocks[sequence] = clock
@@ -142,7 +142,7 @@ class WaitSequences:
         return now - self._answers(rows.slice(0, old), times[:old], before) if old else now
 
     def _is_due(self, times: Iterable[Instant], before: Instant | None, clock: Instant) -> bool:
-        """Return whether a wait after one of the events ends between two times of the clock."""
+        """Return whether a wait after some event ends between two times of the clock."""
         if before is None or before >= clock:
             return False
         ends = (Fraction(time) + wait for wait in self._waits for time in times)
@@ -153,7 +153,7 @@ class WaitSequences:
         return set(way_of(self._query).answers(self._stream(rows, times[-1], clock)))
 
     def _stream(self, rows: Any, last: Instant, clock: Instant | None) -> Stream:
-        """Return events as a stream; `last` is the time of the last of them."""
+        """Return events as a stream; `last` is the time of the last event."""
         stream = as_stream(rows)
         stream = stream if self._time is None else stream.on_time(self._time)
         until: Until | None = None
@@ -165,7 +165,7 @@ class WaitSequences:
     def tables(
         self, batch: AnswerBatch, query: Pattern, texts: Sequence[str], attributes: Sequence[str]
     ) -> Iterator[Any]:
-        """Return answers of `push` as rows with names: pyarrow Tables."""
+        """Yield answers of `push` as rows with named columns, in pyarrow Tables."""
         columns = (self._rows.column(name) for name in ("number", "sequence", "position"))
         number, sequence, position = (column.to_numpy() for column in columns)
         of = int(sequence[np.searchsorted(number, batch.end[0])])
@@ -186,12 +186,12 @@ class WaitSequences:
         self._lowest[sequence] = int(kept[0]) if kept else int(number[-1]) + 1
 
     def positions(self, numbers: Any) -> Any:
-        """Return the positions of events by number, of those of the last `push`."""
+        """Return the positions of events by number, for the events of the last `push`."""
         number, position = (self._rows.column(n).to_numpy() for n in ("number", "position"))
         return position[np.searchsorted(number, numbers)]
 
     def next_end(self, sequences: Any) -> Fraction | None:
-        """Return the first time at which a wait may end of some sequences; None without one."""
+        """Return the first time at which a wait of some sequence may end, or None."""
         if not self._rows.num_rows:
             return None
         rows = zip(
@@ -210,11 +210,11 @@ class WaitSequences:
         return min(ends, default=None)
 
     def arrays(self, partitions: int) -> Mapping[str, Any]:
-        """Return the clocks of the sequences that remain after `keep`, for `resume`."""
+        """Return the clocks of the sequences that `keep` has left, for `resume`."""
         return {"run": self._kept}
 
     def resume(self, arrays: Mapping[str, Any]) -> None:
-        """Go on from the result of `arrays`."""
+        """Restore the clocks from the result of `arrays`."""
         texts = enumerate(arrays["run"])
         self._clocks = {n: _number(text.decode()) for n, text in texts if text}
 
