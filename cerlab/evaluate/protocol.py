@@ -59,7 +59,7 @@ class Evaluator(Protocol):
         return Replay(self.answers, self._count_of_waits(), time)
 
     def labelled_run(self, time: TimeAxis | None) -> Run[Valuation]:
-        """Return a run of valuations on arriving events; raise `Unsupported` if there is none."""
+        """Return a run of valuations on arriving events; raise `Unsupported` without one."""
         return Replay(self.valuations, self._count_of_waits(), time)
 
     def _count_of_waits(self) -> Callable[[Stream], int] | None:

@@ -144,7 +144,7 @@ class Growing(Around, AtOnce[Iterable[ComplexEvent]]):
     def __init__(
         self, short: Run[ComplexEvent], grow: Callable[[], Run[ComplexEvent] | None]
     ) -> None:
-        """Open a run; `grow` returns the engine's run, or None if there is no engine."""
+        """Open a run; `grow` returns the engine's run, or None without an engine."""
         self._run: Run[ComplexEvent] = short
         self._long = grow
         self._first: list[Event] | None = []

@@ -173,7 +173,7 @@ class ColumnTypes:
         return values
 
     def _note_dates(self, name: str, texts: Any, known: Any, kind: Any, *, quoted: bool) -> None:
-        """For a column that becomes text, record the first cell that is not a date among dates."""
+        """Record the first cell among dates that turns their column into text."""
         dates = (MOMENT, INSTANT, FAR_MOMENT, FAR_INSTANT)
         if kind in (known, NULL, *dates):
             return

@@ -68,7 +68,7 @@ class RowReading:
             check_text(text, self.place(row))
 
     def reject(self, row: str, error: BadData) -> None:
-        """Pass a bad row to the handler, or raise its error if there is no handler."""
+        """Pass a bad row to the handler; raise its error without a handler."""
         if self.on_bad_row is None:
             raise error
         self.on_bad_row(row, error)
@@ -261,7 +261,7 @@ def _wrong_type(text: str, kind: AttributeType, place: DataPlace) -> BadData:
 
 
 def declared_event(schema: Schema, name: str, stream: str | None, place: Place) -> EventDeclaration:
-    """Return the declaration of a row's event type; raises `BadData` if there is none."""
+    """Return the declaration of a row's event type; raises `BadData` for an undeclared type."""
     declaration = schema.event(name, stream)
     if declaration is None:
         raise BadData(

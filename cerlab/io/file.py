@@ -225,7 +225,7 @@ class File:
 
     @contextmanager
     def arriving(self, before_reading: Callable[[], None]) -> Iterator[Callable[[int], bytes]]:
-        """Yield a function that waits for bytes of a pipe and returns those that have arrived."""
+        """Yield a function that waits for bytes of a pipe and returns the arrived bytes."""
 
         def read(size: int) -> bytes:
             before_reading()

@@ -127,7 +127,7 @@ def source_of(
     files: Sequence[EventFile] = (),
     type_column: str | None = None,
 ) -> Source:
-    """Return a DataFrame as a stream; raises `BadData` or `UsageError` if it is none."""
+    """Return a DataFrame as a stream; raises `BadData` or `UsageError` if that is impossible."""
     names = tuple(frame.columns)
     refuse_same_names(names)
     refuse_stream(frame, "match")

@@ -290,7 +290,7 @@ class RunRows(NamedTuple):
 
     @property
     def size(self) -> int:
-        """The number of events, including those that are only numbered."""
+        """The number of events, including the only numbered ones."""
         return int(self.rows.num_rows + (0 if self.counted is None else self.counted.num_rows))
 
     def are_counted(self, placing: Placing) -> bool:

@@ -1,4 +1,4 @@
-"""How a query is distributed over tasks, how its rows are ordered, and what it reads."""
+"""Plans on Spark: the distribution of a query over tasks, its order, and the columns it reads."""
 
 from __future__ import annotations
 

@@ -410,7 +410,7 @@ def sample_of_files(files: UnorderedFiles, rows: int) -> list[tuple[Any, ...]]:
 
 
 class GroupedRows(NamedTuple):
-    """How tasks read whole row groups, so that no row passes through the JVM."""
+    """Instructions to read whole row groups in tasks, so that no row passes through the JVM."""
 
     groups: tuple[RowGroup, ...]
     columns: Columns

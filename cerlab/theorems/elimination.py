@@ -37,7 +37,7 @@ class Operations(Generic[E]):
 
 
 def eliminate(edges: Mapping[Edge, E], operations: Operations[E]) -> E | None:
-    """Return the expression of all paths from `START` to `END`, or None if there is none.
+    """Return the expression of all paths from `START` to `END`, or None without a path.
 
     The label of an edge from p to q describes the paths from p to q through removed states. States
     are removed in order of the number of paths through them, the fewest first.

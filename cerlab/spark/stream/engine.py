@@ -116,7 +116,7 @@ class SequencesEngine:
         read: int,
         events: EventTable,
     ) -> None:
-        """Continue after `read` events; `events` are those that later answers may need."""
+        """Continue after `read` events; later answers may need the `events`."""
         width = EventNumbers(plan.window).width if isinstance(plan.window, EventWindow) else NONE
         self.tecs = Tecs(plan, tables, width, arena=_NODES, answers=_ANSWERS)
         self._tables = tables
