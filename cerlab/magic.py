@@ -100,7 +100,7 @@ def _result(names: MutableMapping[str, Any], options: dict[str, str], text: str)
             raise UsageError(
                 "CER0845",
                 "--evaluator and --limit are for answers on a stream",
-                hint="name the variable that holds it: %%ceql EVENTS",
+                hint="name the variable that holds the stream: %%ceql EVENTS",
             )
         return pattern.ast if isinstance(pattern, SremoPattern) else as_query(pattern)
     stream = io.as_stream(_variable(names, options["on"]))

@@ -73,7 +73,7 @@ class _Session(ABC, Generic[Result]):
         if self._user.setdefault("thread", thread) != thread:
             raise UsageError(
                 "CER0833",
-                "another thread is in this session",
+                "another thread is using this session",
                 hint="push from one thread, or use a lock",
             )
         if self._stopped:
@@ -407,7 +407,7 @@ class RowSession(_Session[Any]):
         if query.waits is not None and not has_labels(query, live=True):
             raise Unsupported(
                 "CER0408",
-                "answers that wait may consist of two parts or ends in this formula",
+                "a waiting answer of this formula may come from two parts or two ends",
                 hint="query.open() returns them without labels, query.run(..).table() at the end",
             )
         self._query = query

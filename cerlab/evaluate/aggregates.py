@@ -168,7 +168,7 @@ def _request(
     for clause in (name for name, value in clauses.items() if value is not None):
         raise Unsupported(
             "CER0420",
-            f"aggregates are over all answers and list none, but {clause} selects some",
+            f"aggregates count all answers without listing them, but {clause} selects some",
             hint=f"omit {clause}, or list the answers: matches.table(..)",
         )
     key = partition_attributes(pattern.ast)

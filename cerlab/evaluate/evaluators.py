@@ -158,8 +158,8 @@ class WaitsByStep(LabelsOfAnswers):
         if name == "tecs" and self._stages.plan.compares:
             raise Unsupported(
                 "CER0403",
-                "there is no automaton for a comparison of labels, nor for waits and windows in "
-                "time before other steps or under a clause that selects, limits or consumes",
+                "comparisons of labels have no automaton, and neither have waits and windows in "
+                "time before other steps or under a strategy, LIMIT or CONSUME BY",
                 hint='evaluator="registers" supports them',
             )
 
@@ -306,8 +306,8 @@ class CompiledInContext(CompiledTecs):
         if self.plan.consume is not Consume.NONE:
             raise Unsupported(
                 "CER0403",
-                "kernels read a strategy inside a formula before the machine, and CONSUME BY "
-                "begins it again at each answer",
+                "kernels do not support CONSUME BY with a strategy inside a formula, which "
+                "restarts at each answer",
                 hint="evaluators that support it: reference, automaton, tecs",
             )
 

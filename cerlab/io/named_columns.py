@@ -300,7 +300,7 @@ def arrow_column(column: Column, name: str) -> Any:
         if (array := array_of(values)) is not None:
             return array
         message = f"column '{name}' has some times too far away and some too fine"
-        raise BadData("CER0740", message, hint="no unit of Arrow fits all of them into 64 bits")
+        raise BadData("CER0740", message, hint="no Arrow unit fits all values into 64 bits")
     if all(value is None or type(value) is int for value in values):
         integers = [value for value in values if value is not None]
         if integers and min(integers) >= 0 and 1 << 63 <= max(integers) < 1 << 64:

@@ -139,7 +139,7 @@ def cannot_hold(format: str, value: Value, place: Place) -> BadData:
     text = "moments and durations of text"
     return BadData(
         "CER0749",
-        f"{format} cannot hold {str(value)[:60]!r} so that it reads back as it is",
+        f"{format} cannot hold {str(value)[:60]!r} unchanged",
         place=place(),
         hint=by_door(f"{hint} schema= makes {text}", f"{hint} --schema FILE makes {text}"),
     )

@@ -105,7 +105,7 @@ def error_of(error: BaseException, *places: str | None) -> CerlabError:
         which = "a Python worker" if "Python worker" in text else "the Java of Spark"
         return ResourceLimit(
             "CER0622",
-            f"{which} has ended, as a process does that needs more memory than there is",
+            f"{which} has ended, probably for lack of memory",
             hint="give it more: PYSPARK_SUBMIT_ARGS='--driver-memory 4g pyspark-shell'; " + _MORE,
         )
     return _of_condition(text)
@@ -116,7 +116,7 @@ def _lacks(module: str) -> UsageError:
     return UsageError(
         "CER0892",
         f"a worker of Spark has no package '{module}'",
-        hint="install cerlab, as it is here, in the Python of all workers: that of PYSPARK_PYTHON",
+        hint="install this version of cerlab in the Python of all workers (PYSPARK_PYTHON)",
     )
 
 
@@ -124,8 +124,8 @@ def two_watermarks() -> UsageError:
     """Return the error for a stream that has a watermark although `lag` sets another."""
     return UsageError(
         "CER0893",
-        "the DataFrame has a watermark, and lag= sets one: Spark takes one in a query",
-        hint="leave withWatermark out; lag= is how far keys may be behind, as its delay was",
+        "the DataFrame has a watermark, and lag= sets another: Spark allows one per query",
+        hint="omit withWatermark: lag= replaces its delay",
     )
 
 
@@ -181,7 +181,7 @@ def _unread(kind: str, file: str, detail: str, text: str) -> BadData:
     reason = causes[-1] if causes else detail.partition(" SQLSTATE")[0]
     return BadData(
         "CER0742",
-        f"the file cannot be read: {reason.strip() or 'Spark says why with --debug'}",
+        f"the file cannot be read: {reason.strip() or '--debug prints the reason'}",
         place=place,
         hint="write or copy a damaged file again, or take it out of the folder",
     )

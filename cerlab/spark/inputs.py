@@ -85,7 +85,11 @@ def inputs_of(named: Named, format: str | None = None) -> Inputs:
     alone = [place for place in places if why_not_opened(place) is not None]
     if alone and len(places) > 1:
         hint = "copy the files to one place, or name this place alone"
-        raise UsageError("CER0899", f"only Spark opens {alone[0]}, and only alone", hint=hint)
+        raise UsageError(
+            "CER0899",
+            f"only Spark can open {alone[0]}, and not together with other inputs",
+            hint=hint,
+        )
     if alone:
         return Inputs(places, (), {}, format or _format_by_name(alone[0]) or "parquet")
     found = [file for place in places for file in files_in(place)]
@@ -107,7 +111,7 @@ def inputs_of(named: Named, format: str | None = None) -> Inputs:
     if len(holding) > 1:
         raise UsageError(
             "CER0811",
-            f"{holding[True]} has columns and {holding[False]} is text; Spark reads one kind",
+            f"{holding[True]} has columns and {holding[False]} is text; one input has one kind",
             hint="convert the files to one format: cerlab convert",
         )
     key_kinds = {name: column.type for name, column in columns.items()}

@@ -426,7 +426,7 @@ def refuse_aggregates(pattern: Pattern) -> None:
     if pattern.ast.aggregates:
         raise Unsupported(
             "CER0493",
-            "on streams of Spark answers are listed, and SELECT asks for aggregates over them",
+            "streams on Spark do not support aggregates in SELECT",
             hint="list rows with columns= and group them, or use cerlab.spark.match",
         )
 

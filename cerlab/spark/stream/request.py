@@ -184,7 +184,7 @@ def order_of_job(
     check_count("buckets", buckets := options.get("buckets", BUCKETS))
     if options.get("output") is not None and options.get("checkpoint") is None:
         hint = "give checkpoint= too, the place that the streaming query gets"
-        raise UsageError("CER0820", "output= is checked beside a checkpoint", hint=hint)
+        raise UsageError("CER0820", "output= needs checkpoint=", hint=hint)
     return {
         "time": axis,
         "time_kind": kind,
