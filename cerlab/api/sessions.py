@@ -67,7 +67,7 @@ class _Session(ABC, Generic[Result]):
         """The thread that is using the session."""
 
     def _enter(self) -> None:
-        """Record the current thread; raises `UsageError` if another one is using the session."""
+        """Record the current thread; raises `UsageError` if another thread uses the session."""
         thread = get_ident()
         # setdefault is atomic: no other thread comes between the check and the record
         if self._user.setdefault("thread", thread) != thread:
@@ -172,7 +172,7 @@ class _Session(ABC, Generic[Result]):
                 del self._user["thread"]
 
     def _loses(self, error: Exception) -> bool:
-        """Return whether an error concerns one event only, so that the session continues.
+        """Return whether an error concerns only one event, so that the session continues.
 
         With a lateness, the events after the bad one are still buffered.
         """

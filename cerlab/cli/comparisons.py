@@ -69,7 +69,7 @@ without answers).
 
 
 def run_fuzz(arguments: argparse.Namespace) -> int:
-    """Run ``cerlab fuzz``; return 0 for no difference, 1 for one, 3 if too little was compared."""
+    """Run ``cerlab fuzz``; return 0 for no difference, 1 for a difference, 3 for too few cases."""
     for name in ("cases", "depth", "events"):
         if getattr(arguments, name) < 1:
             raise UsageError(
@@ -186,7 +186,7 @@ Exit status: 0 no wrong reply, 1 a wrong reply, 3 nothing was compared.
 
 
 def run_conformance(arguments: argparse.Namespace) -> int:
-    """Run ``cerlab conformance``; return 0 if all cases agree, 1 if one differs, 3 if none ran."""
+    """Run ``cerlab conformance``; return 0 if all cases agree, 1 if a case differs, 3 if none ran."""
     name = arguments.only
     chosen = [case for case in cases() if name in (None, case.id, case.id.partition("/")[0])]
     if not chosen:
@@ -271,7 +271,7 @@ refused. Exit status: 0 no fault, 1 a fault.
 
 
 def run_trial(arguments: argparse.Namespace) -> int:
-    """Run ``cerlab trial``; return 0 for no fault, 1 for one."""
+    """Run ``cerlab trial``; return 0 without faults, otherwise 1."""
     if arguments.sqllogictest is not None:
         return _sqllogictest(Path(arguments.sqllogictest), arguments.settled)
     if arguments.conformance:

@@ -97,7 +97,7 @@ def _print_check(lines: list[tuple[str, str]], verdict: Verdict) -> None:
 
 
 def _transducer(query: Pattern) -> str:
-    """Return a line on the transducer of a query without an automaton, or why it has none."""
+    """Return a line on the transducer of a query without an automaton, or why it is missing."""
     try:
         T = query.registers.srt
     except (Unsupported, ResourceLimit) as error:

@@ -36,7 +36,7 @@ _QUERY_SUFFIXES = (".ceql", ".cel", ".txt", ".query", ".sql")
 
 
 def until_of(arguments: argparse.Namespace) -> Until | None:
-    """Return ``--until``, as a number if it is one; None if it is absent."""
+    """Return the time of ``--until`` as a number or a text; None if the option is absent."""
     text: str | None = getattr(arguments, "until", None)
     if text is not None:
         # An integer stays one: a float is too coarse for nanoseconds since 1970.

@@ -45,7 +45,7 @@ class Groups:
         return self._values
 
     def check(self, columns: int) -> None:
-        """Raise `BadData` if the values in a state are not those of `columns` columns."""
+        """Raise `BadData` unless the values in a state belong to `columns` columns."""
         expect(len(self._values) == columns, "the groups")
         for values, numbers in zip(self._values, self._numbers, strict=True):
             expect(len(values) == len(numbers), "equal values of a group")

@@ -1,4 +1,4 @@
-"""The sizes at which another way to evaluate is chosen, each with its measurement and date.
+"""Sizes at which another evaluator is chosen, each with its measurement and date.
 
 All were measured on two shared cores of about 2.5 GHz, with Python 3.11.
 """
