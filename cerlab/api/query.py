@@ -54,10 +54,10 @@ class Query(Pattern):
         if not isinstance(other, Query):
             return NotImplemented
         same = (self._said, self.logic, self.schema) == (other._said, other.logic, other.schema)
-        return same and self.ast == other.ast  # predicates from Python may share a name
+        return same and self.ast == other.ast  # two predicates from Python may have one name
 
     def __hash__(self) -> int:
-        # schema and predicates from Python are left to `==`: equal queries have equal texts
+        # `==` compares schemas and predicates from Python too; equal queries have equal texts
         return hash((self._said, self.logic))
 
     def __dir__(self) -> Iterable[str]:

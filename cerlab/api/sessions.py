@@ -157,7 +157,7 @@ class _Session(ABC, Generic[Result]):
             before, self._stopped = self._run.position, True
             try:
                 result = self._read(stream)
-            # the events before the bad one were read; the error carries their result
+            # the session read the events before the bad one, and the error carries their result
             except BadData:
                 self._stopped = False
                 raise
@@ -185,7 +185,7 @@ class _Session(ABC, Generic[Result]):
             self._stopped = True
             try:
                 result = ask()
-            except (BadData, UsageError):  # raised before any state changes
+            except (BadData, UsageError):  # these errors come before any state changes
                 self._stopped = False
                 raise
             except TypeMismatch as error:
@@ -210,8 +210,7 @@ class _Session(ABC, Generic[Result]):
     def _advanced(self, until: Until) -> Iterator[Any]:
         if self._order is not None:
             yield from self._in_order([self._order.advance(until)])
-        # without a buffer, the run itself warns that the promise has no effect on a query without
-        # waits
+        # without a buffer, the run warns if the promise has no effect: the query has no waits
         if self._order is None or self._waits:
             yield from self._run.advance(until)
 
@@ -443,7 +442,8 @@ class RowSession(_Session[Any]):
 
         answers, recent = join_answers(parts), self._run.recent
         if not len(answers) and self._schema is not None:
-            table = self._schema.empty_table()  # new columns would be computed from all events kept
+            # a table with new columns would need all events kept
+            table = self._schema.empty_table()
         else:
             part, offset = Stream(recent.events()), recent.offset
             table = rows_of_part(self._query, part, offset, answers, self._columns)

@@ -200,7 +200,7 @@ def session(
     [ComplexEvent(start=0, end=1, positions=(0, 1))]
     """
     is_text = isinstance(what, str) and language is None and is_row_pattern(what)
-    # compared by name, since importing its module is slow
+    # the class is compared by name, since importing its module is slow
     if is_text or type(what).__name__ == "RowPattern":
         options = {"time": time, "unit": unit}
         return _row_session(cast("str | RowPattern", what), options, state, lateness)

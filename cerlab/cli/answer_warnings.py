@@ -56,7 +56,7 @@ class AnswerWarnings:
         """Warn about the events of the run; `answers` is their number, None if it is unknown."""
         arguments = self._arguments
         source = source_of(arguments)
-        if source.holds_columns:  # only the needed columns may have been read
+        if source.holds_columns:  # the run may have read only the columns that the query needs
             names, kind = source.column_names, arguments.type
             self._requirements.note(kind.renamed(names) if isinstance(kind, TypeColumn) else names)
         values = {name: value for name in _WHY_OPTIONS if (value := getattr(arguments, name))}

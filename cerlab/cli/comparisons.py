@@ -186,7 +186,7 @@ Exit status: 0 no wrong reply, 1 a wrong reply, 3 nothing was compared.
 
 
 def run_conformance(arguments: argparse.Namespace) -> int:
-    """Run ``cerlab conformance``; return 0 if all cases agree, 1 if a case differs, 3 if none ran."""
+    """Run ``cerlab conformance``: 0 if all cases agree, 1 if one differs, 3 if none ran."""
     name = arguments.only
     chosen = [case for case in cases() if name in (None, case.id, case.id.partition("/")[0])]
     if not chosen:

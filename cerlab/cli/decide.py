@@ -63,7 +63,7 @@ def check(arguments: argparse.Namespace) -> int:
 
 def _check_rows(query: RowPattern) -> int:
     """Run ``cerlab check`` of a row pattern; return 1 if no table has a match."""
-    from cerlab.api import questions  # loads columns, which a query does not need
+    from cerlab.api import questions  # this import loads columns, which a query does not need
     from cerlab.rows.compile import prioritised_automaton
     from cerlab.rows.decide import row_remarks
     from cerlab.rows.machine import step_table
@@ -130,7 +130,7 @@ def compare(arguments: argparse.Namespace) -> int:
         if verdict.holds and getattr(arguments, "certificate", None) is not None:
             _write_certificates(arguments.certificate, left, right)
     else:
-        from cerlab.api import questions  # loads columns, which queries do not need
+        from cerlab.api import questions  # this import loads columns, which queries do not need
 
         verb = getattr(questions, arguments.called)
         verdict = verb(left, right)

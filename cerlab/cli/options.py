@@ -39,7 +39,7 @@ def until_of(arguments: argparse.Namespace) -> Until | None:
     """Return the time of ``--until`` as a number or a text; None if the option is absent."""
     text: str | None = getattr(arguments, "until", None)
     if text is not None:
-        # An integer stays one: a float is too coarse for nanoseconds since 1970.
+        # An integer stays an integer: a float is too coarse for nanoseconds since 1970.
         for number in (int, float):
             with suppress(ValueError):
                 return number(text)
@@ -171,7 +171,7 @@ def input_options(arguments: argparse.Namespace, query: AnyPattern | None) -> di
 
 def events_named(arguments: argparse.Namespace) -> list[str]:
     """Return the names of the files of events on the command line."""
-    events = getattr(arguments, "events", None)  # a number in some commands
+    events = getattr(arguments, "events", None)  # `--events` is a number in some commands
     return events if isinstance(events, list) else []
 
 

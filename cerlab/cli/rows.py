@@ -140,7 +140,7 @@ def _finite(value: Any) -> Any:
 def _json_form(value: Any) -> Value:
     """Return moments and durations as ISO 8601, decimals as numbers, and other values as text."""
     if isinstance(value, Decimal):
-        with suppress(BadData):  # more digits than a double has
+        with suppress(BadData):  # a decimal may have more digits than a double
             return to_value(value)
     if isinstance(value, timedelta):
         return str(to_value(value))

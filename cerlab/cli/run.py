@@ -65,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
         hint = "leave it out for all answers"
         raise UsageError("CER0804", f"--limit is {arguments.limit}, a negative number", hint=hint)
     if arguments.limit is not None:
-        # `islice` and slices of Arrow accept no larger number.
+        # `islice` and slices of Arrow accept no number above sys.maxsize.
         arguments.limit = min(arguments.limit, sys.maxsize)
     check_result(arguments)
     if arguments.format != "ndjson" and arguments.show_events:
@@ -384,7 +384,7 @@ def _totals(query: Pattern, arguments: argparse.Namespace) -> None:
     request, warnings = selected_request(query), AnswerWarnings(query, arguments)
     _check_lateness(arguments)
     comes = source_of(arguments).is_pipe and not arguments.sort and "end" in request.groups
-    # without a machine, answers on the whole stream are listed
+    # without a machine, answers on the whole stream are listed instead
     comes = comes and query.machine_kind in ("automaton", "registers")
     comes = comes and compiled(query).takes_batches
     if comes and arguments.format in ("ndjson", "csv"):
@@ -393,7 +393,7 @@ def _totals(query: Pattern, arguments: argparse.Namespace) -> None:
         run = TotalsUpToBadValues(query, request, _axis_of_pipe(query, arguments))
         with open_sink(arguments.output, arguments.format) as out, suppress(Enough):
             to = Totals(query, request, arguments.limit, out)
-            _push(run, Stream(()), to)  # writes the head of the table
+            _push(run, Stream(()), to)  # an empty push writes the head of the table
             _feed_pipe(query, arguments, run, to, warnings)
         return
     if arguments.lateness is not None:

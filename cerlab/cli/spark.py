@@ -136,11 +136,11 @@ def _tasks_read(query: Pattern, arguments: argparse.Namespace, found: Inputs) ->
         return False
     paths, keys = [file.place for file in found.files], comma_separated(arguments.order_by)
     if any(local_path(path) is None for path in paths):
-        return True  # footers on another file system are read only once, later
+        return True  # footers on another file system are read once, by the run
     if arguments.position and arguments.position not in keys:
         keys = [*keys, arguments.position]
     if query.ast.streams and paths and has_column(paths[0], "stream"):
-        return False  # FROM drops events that footers count
+        return False  # FROM drops events, but footers count all rows
     if paths and have_integers(paths[0], keys):
         return True
     by_ranges = arguments.mode != Mode.KEYS.value and why_not(query.plan, Mode.RANGES) is None
@@ -192,7 +192,7 @@ def _run_batch(
         command = shlex.join(["cerlab", "why", arguments.query, *found.places])
         is_here = all(map(local_path, found.places))
         ask = f"{command} says why" if is_here else "cerlab why says why, of a copy on this machine"
-        # tasks may have read files that Spark cannot read
+        # tasks may have read files that Spark itself cannot read
         with suppress(PySparkException, Py4JError):
             warn_about_answers(query, request.source, rows, ask)
     return OK

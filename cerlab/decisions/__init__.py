@@ -178,13 +178,13 @@ def _decide(
     is_open = False
     shortest: Witness | None = None
     for key in keys_of(queries):
-        # a stream with another kind of key may be shorter still
+        # another kind of key may have a shorter witness
         try:
             found = question.answer(key, len(shortest.events) if shortest else math.inf)
         except ResourceLimit:
             if shortest is None:
                 raise
-            poll()  # the witness refutes the claim, though a shorter one was not excluded
+            poll()  # the witness refutes the claim, although a shorter witness may exist
             break
         if isinstance(found, Witness):
             shortest = found

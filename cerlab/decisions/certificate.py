@@ -38,7 +38,7 @@ def certificates(left: Pattern, right: Pattern) -> list[dict[str, Any]]:
     """
     queries = [left, right]
     if left.ast.consume is right.ast.consume:
-        # with equal consumption, equal answers stay equal
+        # with equal CONSUME BY, queries with equal answers stay equivalent
         queries = [query.replaced(consume=Consume.NONE) for query in queries]
     reason = outside(queries)
     if reason is None:
@@ -126,7 +126,7 @@ class _Complete:
                 waiting = (0, machine.wait(q, symbol))
                 moves = machine.begin(q, symbol)
             elif self._windowed.fits(before + 1):
-                # lengths matter only in a window of events
+                # the length of an answer matters only in a window of events
                 length = before + 1 if self._windowed.events is not None else 1
                 moves = machine.step(q, symbol)
         by_mark = [None if q is None else (length, q) for q in moves]

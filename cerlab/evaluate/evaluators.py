@@ -204,7 +204,8 @@ class RegisterRuns(LabelsOfAnswers):
 
     def written_out(self, stream: Stream, refusal: NotTaken) -> Iterator[ComplexEvent]:
         """Return the answers if kernels do not support the transducer, with a warning."""
-        if self.pattern.separated is None:  # for the others a warning names the fast form
+        # other comparisons have a fast form, which a warning names
+        if self.pattern.separated is None:
             warn_of_python(refusal, len(stream))
         return self.answers(stream)
 

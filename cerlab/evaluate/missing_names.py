@@ -116,7 +116,7 @@ class Requirements:
                     break
                 self._observe(event)
             return self
-        # a column of a table has one type
+        # a column of a table cannot mix types
         source = stream.columns.source
         mixed = source is None and None in self.numbers.values()
         for columns, _ in stream.parts() if mixed or self.open else ():
@@ -147,7 +147,7 @@ class Requirements:
             if value is not None:
                 self.names["attribute"][name] = None
                 self.attributes.pop(name, None)
-        # over a copy, since needs that are met are removed
+        # iterates over a copy, because needs that are met are removed
         for name, kind in [*self.kinds]:
             if (kind_here := kind_of(values.get(name))) is not None:
                 self.value_kinds.setdefault(name, set()).add(kind_here)

@@ -86,7 +86,7 @@ def choose(pattern: AnyPattern, evaluator: str = AUTO) -> Evaluator:
     else:
         way = WAYS[evaluator](pattern)
     throttle = pattern.ast.throttle if isinstance(pattern, Pattern) else None
-    # the reference implements the clause itself
+    # the reference implements THROTTLE itself
     return way if throttle is None or isinstance(way, Reference) else throttled(way, throttle)
 
 
@@ -121,7 +121,7 @@ def _compiled(pattern: AnyPattern) -> Compiled:
     if pattern.machine_kind is None and pattern.is_in_context:
         return CompiledInContext(pattern)
     if pattern.machine_kind is None and _compares_labels(pattern):
-        # raises with the reason of the registers, which is better than that of the automaton
+        # raises the reason why registers cannot help, which is better than the automaton's
         CompiledRuns(pattern)
     return CompiledRuns(pattern) if pattern.machine_kind == "registers" else CompiledTecs(pattern)
 
@@ -265,7 +265,7 @@ class _AutoOfAutomaton(_Auto):
         assert isinstance(access, BatchAccess), "the compiled engine lists batches"
         try:
             count = access.count_by_kernel()
-        except BadData:  # at some event, before which there may be answers
+        except BadData:  # some event is bad, and there may be answers before it
             return False
         return count is not None and count <= thresholds.FEW_ANSWERS
 
@@ -276,7 +276,7 @@ class _AutoOfAutomaton(_Auto):
             return len(stream) <= worth
         if not thresholds.SHORT < len(stream) <= thresholds.COLD:
             return len(stream) <= thresholds.SHORT
-        # kernels on disk only have to be loaded; without any the first run would compile them
+        # kernels on disk only have to be loaded; without any, the first run compiles them
         from cerlab.kernel_cache.entries import some_are_kept
 
         return not some_are_kept()

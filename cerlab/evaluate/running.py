@@ -250,7 +250,7 @@ class RunningTotals(AtOnce[Any]):
         in_arrays = large if self._batches is None else self._batches.takes(large=large)
         has_totals = (large or in_arrays) and self._check_columns(stream)
         if not has_totals:
-            self._check(stream.events)  # the check event by event finds the value without a total
+            self._check(stream.events)  # reading event by event finds the value without a total
         if self._listed is not None:
             self._read_listed(self._listed, stream, rows)
         elif not (in_arrays and has_totals and self._read_batch(stream, rows)):
@@ -359,7 +359,7 @@ class RunningTotals(AtOnce[Any]):
                 return False
             summed = name in self._summed
             if pa.types.is_floating(column.type) and len(column):
-                # NaN is a double too: with it, a column of integers becomes one of doubles
+                # NaN is a double too: a column of integers with NaN becomes one of doubles
                 doubles.add(name)
                 column = column.filter(pc.invert(pc.is_nan(column)))
                 if summed and pc.any(pc.is_inf(column)).as_py():
@@ -491,7 +491,7 @@ class RunningTotals(AtOnce[Any]):
             extreme_values = [total.least[at] for total in totals]
             values = [x.value if isinstance(x, Greatest) else x for x in extreme_values]
             if measure.place[1] in self._doubles:
-                # batches do not distinguish 3 from 3.0
+                # batches do not distinguish the values 3 and 3.0
                 values = [float(v) if type(v) is int and is_double(v) else v for v in values]
             return arrow_column(as_arrow(values), measure.name)
         at = 3 * self._summands.index(measure.place)

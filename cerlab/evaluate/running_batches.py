@@ -102,7 +102,7 @@ class Batches:
             _Open(n, program.number[state], *place, total)
             for n, part in enumerate(parts)
             for state, runs in part.recogniser.runs.items()
-            # a run in a state that the program omits is in no answer
+            # a run in a state that the program omits contributes to no answer
             if state in program.number
             for place, total in runs.items()
             if part.pointer is None or place[0] >= part.pointer.lowest
@@ -147,7 +147,7 @@ class Batches:
         except TooLarge:
             undo()
             raise
-        # From here on no batch is refused; errors other than the one above end the session.
+        # From here on no batch is refused; errors other than a refusal end the session.
         self._numbering, self._places, self._program = numbering, places, program
         return self._endings(ends._replace(end=read.positions[ends.end]), read.codes[ends.end])
 
@@ -195,7 +195,7 @@ class Batches:
     def _endings(self, totals: EndTotals, partitions: Int64s) -> Iterator[Ending]:
         """Yield the rows of the kernel; one for each group if ends do not matter."""
         request, numbering = self._query.request, self._numbering
-        # only the partitions that end answers here, since there may be a million others
+        # reads only partitions whose answers end in this batch: there may be a million others
         some, place = np.unique(partitions, return_inverse=True)
         ended = some.tolist()
         if fresh := [p for p in ended if p not in self._owners]:

@@ -20,8 +20,7 @@ def fast_form(pattern: AnyPattern, stream: Stream, *, quietly: bool = False) -> 
     It is `Pattern.separated` if the values in the stream ensure equal answers. Otherwise it is the
     pattern itself, with a warning for a long stream, unless `quietly`.
     """
-    # queries that registers refuse are refused whatever the data, so support depends only on the
-    # query
+    # registers refuse a query whatever the data, so support depends only on the query
     if pattern.separated is None or pattern.machine_kind is None:
         return pattern
     names = {x.attribute for C in pattern.separated.changed for x in C.attributes}

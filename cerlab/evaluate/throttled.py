@@ -64,7 +64,8 @@ class Throttled(Evaluator):
     def answers(self, stream: Stream) -> Iterator[ComplexEvent]:
         """Return the answers on a stream, by end."""
         inner = self._inner.on(stream)
-        if isinstance(inner, Automaton | Tecs | Lists):  # so that other ends are not listed
+        # running event by event avoids listing the answers of other ends
+        if isinstance(inner, Automaton | Tecs | Lists):
             run = self._around(
                 inner.run(stream.time), axis_for(self._throttle, stream, stream.time)
             )
@@ -72,8 +73,7 @@ class Throttled(Evaluator):
         from cerlab.engine.answers import BatchedAnswers  # NumPy loads here
 
         throttle, ast = self._read(stream), self.pattern.ast
-        # throttled answers still consume, and an answer that waits does not end at the current
-        # event
+        # throttled answers still consume, and a waiting answer ends at an earlier event
         if ast.consume is not Consume.NONE or waits(ast.formula):
             answers = inner.answers(stream)
         else:
@@ -220,7 +220,7 @@ class ThrottledRun(Around, Generic[Answer]):
         """Read more events; yield the answers that they complete."""
         try:
             self._throttle.read(events)
-        except BadData:  # at some event, which halving finds
+        except BadData:  # some event is bad; halving the batch finds it
             if len(events) <= 1:
                 raise
             half = len(events) // 2

@@ -281,7 +281,7 @@ def _edges(pattern: FlinkPattern, at: Partial, t: Candidate) -> Iterator[Edge]:
     if isinstance(part, NotPart):
         if part.anywhere and at.k + 1 == len(pattern.parts):
             yield Edge(Action.STOP) if part.test.holds(t) else Edge(Action.IGNORE, at.k)
-        elif part.anywhere:  # already among the stops of the next part
+        elif part.anywhere:  # this ``notFollowedBy`` is already among the stops of the next part
             yield from _edges(pattern, following, t)
         elif part.test.holds(t):
             yield Edge(Action.STOP)
@@ -298,7 +298,7 @@ def _edges(pattern: FlinkPattern, at: Partial, t: Candidate) -> Iterator[Edge]:
         yield Edge(Action.IGNORE, at.k, at.taken_here, at.has_waited or enough, at.free)
     if any(test.holds(t) for test in _stops(pattern, at)):
         yield Edge(Action.STOP)
-    if enough and not at.has_waited:  # otherwise it has already left
+    if enough and not at.has_waited:  # otherwise the partial match has already left the part
         yield from _edges(pattern, following, t)
 
 

@@ -109,7 +109,7 @@ def _without_event(pattern: FlinkPattern, absent: NotPart) -> cel.Formula:
     waiting = cel.Wait(once, _inclusive(pattern.window))
     rival = _filter(cel.Atom(absent.test.type), absent.test.type, absent.test)
     if absent.test.type == first.test.type:
-        # the interval begins with the event itself, which is not the later event
+        # the interval begins with the first event, which is not the forbidden later event
         rival = cel.Seq(once, rival)
     return cel.Unless(waiting, rival)
 
@@ -269,7 +269,7 @@ def _with_windows(taken: Sequence[_Taken], windowed: set[int]) -> cel.Formula:
     formula: cel.Formula | None = None
     for i, each in enumerate(taken):
         if i in windowed:
-            continue  # already inside the window of the previous part
+            continue  # the window of the previous part already contains this part
         part, following = each.part, taken[i + 1] if i + 1 in windowed else None
         if following is None:
             body = _body(part, part.lo, part.hi, each.inner)

@@ -388,7 +388,7 @@ def index_of_values(frame: Any) -> Any | None:
     """
     index = frame.index
     if hasattr(index, "tz") and index.name is None:
-        index = index.rename("index")  # pandas calls a column of an unnamed index so
+        index = index.rename("index")  # pandas names the column of an unnamed index "index"
     names = set(index.names)
     return None if None in names or not names.isdisjoint(frame.columns) else index
 
@@ -687,7 +687,7 @@ class ColumnFile(ABC):
             ]
             batches = [batch for of in in_threads(read, self._shares(part)) for batch in of]
             table = pa.Table.from_batches(batches, None if batches else self._schema)
-            # Parquet reads the column `a.b` together with `a`
+            # Parquet reads the column `a.b` whenever it reads `a`
             table = table if names is None else table.select(names)
             return sound_table(table, self.file)
 

@@ -81,7 +81,8 @@ class CellReader(ABC):
                 self._reading.reject(row.text, self._types.misfit(name, row.cells[name], place))
                 rows = rows[at + 1 :]
                 continue
-            if {"type", "stream"} & set(names):  # ordinary attribute names in CORE's text form
+            # in CORE's text form, `type` and `stream` may be ordinary attributes
+            if {"type", "stream"} & set(names):
                 yield _events_with(columns, rows)
                 return
             columns["type"] = encode_text(text_array([row.type for row in rows]))
@@ -104,7 +105,7 @@ class CellReader(ABC):
                 }
             except Misfit:
                 raise Refused from None
-        if self._declared is None:  # event types declare one name differently
+        if self._declared is None:  # event types declare one attribute differently
             raise Refused
         texts = {n for n, kind in self._declared.items() if kind is AttributeType.STRING}
         if quoted - texts:

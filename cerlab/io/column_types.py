@@ -294,7 +294,7 @@ def _odd_date(texts: Any, known: Any) -> str | None:
         if join(known, kind) == TEXT:
             return str(cell)
         known = join(known, kind)
-    return None  # only far moments among nanoseconds
+    return None  # the cells are far moments among nanoseconds
 
 
 def _warn(message: str) -> None:
@@ -314,7 +314,7 @@ def typed(texts: Any) -> Any:
     if (numbers := _numbers(texts)) is not None:
         return numbers
     if _MOMENT_CELL.match(str(texts.drop_null()[0])) and (moments := _moments(texts)) is not None:
-        return moments  # most differ, so encoding them would be expensive
+        return moments  # most moments differ, so encoding them would be expensive
     coded = encode_text(texts)
     # each distinct cell only once: columns of text have many repetitions
     words = pc.utf8_trim(coded.dictionary, " \t")
@@ -367,7 +367,7 @@ def _cast(texts: Any, kind: Any) -> Any | None:
 
 def _hold(texts: Any, characters: bytes) -> bool:
     """Return whether a cell contains one of these ASCII characters."""
-    data = bytes(texts.buffers()[2] or b"")  # includes cells outside a slice
+    data = bytes(texts.buffers()[2] or b"")  # the buffer includes cells outside a slice
     return any(c in data for c in characters) and bool(
         pc.any(pc.match_substring_regex(texts, f"[{characters.decode()}]")).as_py()
     )

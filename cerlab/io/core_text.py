@@ -131,7 +131,7 @@ def _of_one_shape(data: bytes) -> LineColumns:
             read_options=csv.ReadOptions(
                 column_names=columns, use_threads=False, block_size=len(cells) + 1
             ),
-            # quotes are doubled as '' here, so they are handled below
+            # CORE's text doubles a quote as '', which is handled below
             parse_options=csv.ParseOptions(quote_char=False),
             convert_options=csv.ConvertOptions(column_types=dict.fromkeys(columns, pa.string())),
         )

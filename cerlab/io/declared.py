@@ -88,7 +88,7 @@ def _cast_column(column: Column, kind: AttributeType | None, name: str) -> Colum
     """Return the values of an attribute converted to its type."""
     from pyarrow import float64, types
 
-    if not is_arrow(column):  # values of several types fit no declared type
+    if not is_arrow(column):  # a column with values of several types fits no declared type
         raise Refused
     if kind is None or name in ("type", "stream") or _is_nothing(column):
         return column
@@ -100,11 +100,12 @@ def _cast_column(column: Column, kind: AttributeType | None, name: str) -> Colum
         case AttributeType.DOUBLE if types.is_integer(column.type) or types.is_floating(
             column.type
         ):
-            return column.cast(float64(), safe=False)  # rounds to the nearest, as `float` does
+            # the cast rounds to the nearest double, as `float` does
+            return column.cast(float64(), safe=False)
         case AttributeType.BOOLEAN if types.is_boolean(column.type):
             return column
         case AttributeType.TIMESTAMP if types.is_timestamp(column.type):
-            # one block of a text may have zones and the next none
+            # one block of a text may have zones, and the next block none
             return engine_moments(column, name)
         case AttributeType.DURATION if is_duration(column.type):
             return column

@@ -199,7 +199,7 @@ class File:
             yield BytesIO(self._content).read
             return
         if self._raw is None:
-            # unbuffered, so that nothing is read ahead before the file is read again from the start
+            # without a buffer, nothing is read ahead before the file is read again from the start
             self._raw = open(self._place, "rb", buffering=0)  # noqa: SIM115  (stays open)
         self._raw.seek(0)
         if not self._is_compressed:
@@ -229,7 +229,7 @@ class File:
 
         def read(size: int) -> bytes:
             before_reading()
-            if raw is None:  # not a real file, for example in a notebook
+            if raw is None:  # standard input may not be a real file, for example in a notebook
                 return sys.stdin.readline().encode("utf-8", "surrogatepass")
             # returns the bytes that have arrived; `read` would wait for the full size
             data: bytes = raw.read1(min(size, CHUNK))

@@ -133,7 +133,7 @@ class Reader:
         rows = RowPart(columns, lines, *_shapes(attributes, missing, lines))
         nested = rows.nested
         if any(absent.any() and nested.has_path(name) for name, absent in missing.items()):
-            raise Refused  # a column in some rows is a path in others
+            raise Refused  # a name is a column in some rows and a path in others
         return rows
 
     def _table(self, data: bytes) -> Any:
@@ -188,14 +188,14 @@ class _Lines:
         """Return which of some rows, int64, have a value under a key that matches a pattern."""
         import numpy as np
 
-        if b"\\u" in self._data:  # a key may contain escapes
+        if b"\\u" in self._data:  # a key may be written with escapes
             raise Refused
         name = re.escape(json.dumps(key, ensure_ascii=False).encode())
         pattern = re.compile(name + rb"\s*:\s*" + value.encode() + rb"\s*[,}]")
         starts = np.where(rows > 0, self._ends[rows - 1], 0).tolist()
         spans = zip(starts, self._ends[rows].tolist(), strict=True)
         found = np.fromiter((pattern.search(self._data, *span) is not None for span in spans), bool)
-        if self._has_nested:  # may be the key of an inner object
+        if self._has_nested:  # the match may be the key of an inner object
             inside = re.compile(value)
             for n in np.flatnonzero(found).tolist():
                 row = int(rows[n])
@@ -242,7 +242,7 @@ class _JsonNested(Nested):
 
         try:
             column = super()._path(fields, name)
-        except BadData:  # no row here may contain the list in the type
+        except BadData:  # none of these rows may have the list that the column type contains
             column = []
         changed = not is_arrow(column) or types.is_timestamp(column.type)
         if not changed and types.is_floating(column.type):
@@ -287,7 +287,7 @@ def _column(array: Any, key: str, lines: _Lines) -> Any:
     rows = rows[lines.match(key, "-?[0-9]+", rows)] if len(rows) else rows
     if not len(rows):
         return array
-    if (np.abs(numbers[rows]) >= 2.0**53).any():  # pyarrow may have rounded it
+    if (np.abs(numbers[rows]) >= 2.0**53).any():  # pyarrow may have rounded the number
         raise Refused
     values = array.to_pylist()
     for row in rows.tolist():
@@ -322,7 +322,7 @@ def _shapes(
     lacking = [name for name in missing if missing[name].any()]
     if not lacking:
         return (tuple(names),), None
-    # one bit of an int64 for each
+    # each lacking attribute is one bit of an int64
     if len(lacking) > 62:
         raise Refused
     bits = np.zeros(count, np.int64)

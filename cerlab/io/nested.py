@@ -39,7 +39,7 @@ def event_values(column: Any, place: DataPlace) -> Sequence[Value]:
     except BadData as error:
         error.place = place
         raise
-    except OverflowError:  # a duration out of Python's range
+    except OverflowError:  # the duration is out of Python's range
         raise BadData(
             "CER0741",
             f"column '{name}' of {column.type} holds no values of events",

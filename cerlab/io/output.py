@@ -86,7 +86,7 @@ def _temporary_file(temporary: str, target: str, now: os.stat_result | None) -> 
     """
     if now is not None and not os.access(target, os.W_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), target)
-    try:  # a signal may arrive at any moment
+    try:  # a signal may arrive at any moment in this block
         with open(temporary, "xb") as file:
             yield file
             file.close()
@@ -168,6 +168,6 @@ def _identity(path: AnyPath, dash: int) -> object:
         status = os.fstat(dash) if path == "-" else os.stat(path)
     except OSError:
         return None if path == "-" else os.path.realpath(path)
-    except ValueError:  # a NUL byte: opening the file reports it
+    except ValueError:  # the path contains a NUL byte: opening the file reports it
         return None
     return (status.st_dev, status.st_ino) if stat.S_ISREG(status.st_mode) else None

@@ -93,7 +93,7 @@ def has_plain_quotes(data: bytes, quote: bytes, delimiters: bytes) -> bool:
     quotes = np.flatnonzero(characters == quote[0])
     is_end = np.zeros(256, np.bool_)  # a lookup table is ten times as fast as `isin`
     is_end[list(delimiters + b"\n")] = True
-    # quotes open and close alternately
+    # quotes alternate between opening and closing
     if len(quotes) % 2 or not is_end[characters[quotes[::2] - 1]].all():
         return False
     is_end[ord("\r")] = True

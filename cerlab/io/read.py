@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _PLAIN = {bool, int, float, str, Timestamp, type(None)}
-# numbers of shapes fit a byte
+# the number of a shape fits a byte
 _SHAPES = 256
 """Most different sets of keys in dicts that are read by columns."""
 
@@ -305,7 +305,7 @@ def _stream_of_columns(source: Source, options: FileOptions, lazily: bool) -> St
     tables = [with_keys(f.columns.rows(), r) for f, r in zip(source.files, readings, strict=True)]
     if len(tables) == 1:
         if not lazily or options.schema is not None:
-            tables[0].whole()  # the schema check needs all columns
+            tables[0].whole()  # checking the schema needs all columns
         return _table_stream(tables[0], readings[0], options.axis)
     fields = {tuple((field.name, field.type) for field in table.schema) for table in tables}
     if options.schema is not None or len(fields) > 1:
@@ -505,10 +505,10 @@ def rows_of_dicts(dicts: Sequence[Any]) -> RowPart | None:
     try:
         for values in columns.values():
             poll()
-            # one check for a column; the reader of single events finds the invalid text
+            # one check for a whole column; reading single events finds the invalid text
             "".join([value for value in values if type(value) is str]).encode()
         "".join(names).encode()
-    except UnicodeEncodeError:  # half of a surrogate pair
+    except UnicodeEncodeError:  # a text contains half of a surrogate pair
         return None
     numbers = {shape: n for n, shape in enumerate(shapes)}
     attributes = tuple(tuple(n for n in shape if n not in ("type", "stream")) for shape in shapes)

@@ -163,7 +163,7 @@ class _Drawn(Sink):
             return
         result = one_table(self._tables)
         names = result.column_names
-        if self._of_positions:  # labels and events show the positions too
+        if self._of_positions:  # tables with labels or events also contain the positions
             names = ["start", "end", names[-1]]
         columns = [_cells(result.column(name)) for name in names]
         has_room = result.num_rows <= RICH_ROWS and _has_room(names, columns, self._file)

@@ -396,7 +396,7 @@ def _table_parts(file: File, reading: RowReading) -> Iterator[Part]:
             if columns is None
             else {n: nested[n] if n in nested else columns[n] for n in columns}
         )
-    except BadData:  # a column that no query may read as a whole
+    except BadData:  # no query may read this column as a whole
         arrays = None
     if arrays is None:
         yield from batched(arrow.table_events(table, reading), SIZE)

@@ -95,7 +95,8 @@ def stock_batches(count: int, *, batch: int = BATCH, seed: int = 7) -> Iterator[
     lots = np.array(_LOTS_IN_COLUMNS, np.int64)
     identity, time = 0, OPENING_MS
     for start in range(0, count, batch):
-        rows = rng.random((min(batch, count - start), 7))  # same values for all batches
+        # drawn row by row, so that the size of batches changes no value
+        rows = rng.random((min(batch, count - start), 7))
         kind, stock, lot, gap, tie, skip, step = rows.T
         stocks = np.searchsorted(shares[:-1], stock, side="right").astype(np.int8)
         ids = identity + np.cumsum(1 + (skip * 4).astype(np.int64))

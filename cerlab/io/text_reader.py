@@ -52,7 +52,7 @@ LINES = 1 << 12
 """Rows that are typed together when lines are read one by one."""
 
 _MARK = b"\xef\xbb\xbf"  # byte order mark
-_TEXT = re.compile(rb"[^\r\n]")  # `strip` would copy the block
+_TEXT = re.compile(rb"[^\r\n]")  # a regular expression copies nothing, `strip` would copy the block
 
 
 LONGEST = 1 << 26
@@ -95,7 +95,7 @@ class Blocks:
                 first = LINE_END.search(self._rest)
                 if (len(self._rest) if first is None else first.start()) > LONGEST:
                     raise LongLine
-            # not at the last byte, which may be the \r of \r\n
+            # the last byte does not count: it may be the \r of \r\n
             end = max(self._rest.rfind(b"\n"), self._rest.rfind(b"\r", 0, -1)) + 1
             if end and not self.over:
                 block, self._rest = self._rest[:end], self._rest[end:]
@@ -139,7 +139,7 @@ def text_parts(
             check_xml(fresh, reading.place().file)
         if _TEXT.search(fresh) is not None:
             first = telling_line(_lines(fresh, before + lines, reading))
-        elif not some:  # there may be very many blank lines
+        elif not some:  # a file may begin with very many blank lines
             before += _line_count(fresh)
             continue
         some.append(fresh)
@@ -174,7 +174,7 @@ def text_parts(
     block: bytes | None = data
     cut = data.find(b"\n", SHORT) + 1
     if 0 < cut < len(data) and format.may_be_cut(data):
-        # with the types of the first lines, pyarrow reads the others directly
+        # once the first lines determine the types, pyarrow reads the others directly
         yield from _parts(format, reading, data[:cut], before, last=False)
         before += _line_count(data[:cut])
         block = data[cut:]

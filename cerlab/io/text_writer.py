@@ -46,7 +46,7 @@ def csv_rows(table: Any, file: TextIO, is_first: bool = True) -> None:
         pieces: list[Any] = []
         for n in range(part.num_columns):
             pieces += [*([","] if n else []), _texts(part.column(n), "csv")]
-        if part.num_columns == 1:  # an empty line would not be a row
+        if part.num_columns == 1:  # CSV readers skip an empty line, so a single cell needs quotes
             pieces = [_filled(pieces[0])]
         file.write(_joined([*pieces, "\n"], part.num_rows))
 

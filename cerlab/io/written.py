@@ -60,7 +60,7 @@ def _reads_back(column: Column, cells: Any) -> bool:
     is_same = pc.equal(column, back)
     if types.is_floating(back.type):
         is_same = pc.or_(is_same, pc.and_(pc.is_nan(column), pc.is_nan(back)))
-    # NULL on either side makes the comparison NULL
+    # a comparison with NULL is NULL
     nulls = column.null_count, back.null_count, is_same.null_count
     return len({*nulls}) == 1 and bool(pc.all(is_same).as_py())
 

@@ -170,7 +170,7 @@ def _answers(request: Request) -> Reply:
         return _rows_found(rows, _stream(request))
     pattern, stream = any_pattern(request["query"]), _stream(request)
     answers = sorted(cerlab.evaluate(request["query"], stream, limit=MOST_ANSWERS), key=by_end)
-    # counted only if the list was cut
+    # all answers are counted only if the list was cut
     total = len(answers) if len(answers) < MOST_ANSWERS else _count(pattern, stream)
     reply: Reply = {
         "total": str(total),
@@ -237,7 +237,7 @@ def _compare(request: Request) -> Reply:
 def _core_text(event: Mapping[str, Any]) -> str:
     """Return an event in CORE's text form, as users type it into the page."""
     values = ",".join(f"{k}={v}" for k, v in event.items() if k != "type" and v is not None)
-    return f"{event.get('type', 'ROW')}({values})"  # rows of a table have no type
+    return f"{event.get('type', 'ROW')}({values})"  # rows of a table have no event type
 
 
 def _as_query(text: str) -> str:

@@ -96,7 +96,7 @@ class _Handler(SimpleHTTPRequestHandler):
             content = self.rfile.read(length)
             request = json.loads(content) if len(content) == length else None
         except (ConnectionError, TimeoutError):
-            self.close_connection = True  # a request that never ends
+            self.close_connection = True  # the client broke off or never ended its request
             return
         except (ValueError, RecursionError):
             request = None

@@ -173,7 +173,8 @@ def _answers(request: Request, ranges: FirstPass) -> TaskAnswers:
         case _:
             assert_never(ranges)
     rows = request.names
-    if isinstance(rows, GroupRows) and not rows.are_final:  # tasks return parts of aggregates
+    # tasks return parts of aggregates, which are merged here
+    if isinstance(rows, GroupRows) and not rows.are_final:
         return merged_groups(task_answers.frame, request.source, rows)
     return task_answers
 
@@ -336,7 +337,7 @@ def warn_about_answers(pattern: Pattern, source: Source, answers: int, ask: str)
     first = source.frame.select(*(source.column(n).alias(n) for n in columns)).limit(FIRST)
     rows = first.toArrow()
     requirements.read(_stream(rows))
-    # fewer rows than requested: these were all
+    # if fewer rows than requested came, these are all rows
     if requirements.open and rows.num_rows == FIRST:
         requirements.read(_stream(_examples(requirements, source, columns)))
     requirements.warn(rows.num_rows > 0, answers, ask)

@@ -96,8 +96,7 @@ class PlanEvaluation(OwnRows):
         at_once = job.with_partition or job.names is not None
         self._engine_attributes, self._computed = _attributes_of_engine(job.plan, job.time)
         self._buffer = None if job.names is None else EventBuffer()
-        # keys and rows are read from the table in which an answer ends, so no answer may be held
-        # back
+        # an answer's key is read from the table in which it ends, so no answer may be held back
         make = GeneralEvaluation if at_once else stream_evaluation
         self._run = make(plan, tables, job.time)
         self._positions: Positions | None = None
@@ -195,8 +194,8 @@ class Positions:
     """
 
     def __init__(self) -> None:
-        self._shift = 0  # position minus index, while positions are consecutive
-        self._values: Any = None  # later the positions from index `_first` on, with room for more
+        self._shift = 0  # a position minus its index, while positions are consecutive
+        self._values: Any = None  # later: the positions from index `_first` on, with room for more
         self._first = self._read = 0
 
     @property
@@ -235,7 +234,7 @@ class Positions:
         over = before - self._first
         if self._values is None:
             self._first = before
-        elif over > self.size // 2:  # at most one move for each forgotten position
+        elif over > self.size // 2:  # a forgotten position causes at most one move
             self._values = self._values[over : self._read - self._first].copy()
             self._first = before
 

@@ -375,7 +375,8 @@ def _with_bit_fields(rows: DataFrame, fields: BitFields) -> DataFrame:
     inside = [
         fn.col(field.name).between(field.least, field.greatest)
         for field in fields.fields
-        if field.name not in ("a0", "group")  # computed here, so in range
+        # these columns are computed here, so their values are in range
+        if field.name not in ("a0", "group")
     ]
     above = [
         fn.shiftleft(fn.col(field.name) - fn.lit(field.least).cast("bigint"), field.shift)

@@ -74,7 +74,7 @@ def runs_in_files(request: Request) -> tuple[tuple[SortedRun, ...], bool]:
     if isinstance(ranges, UnorderedFiles):
         try:
             return _runs_of_unordered(request, ranges), False
-        except BadData as error:  # the row may not be in the DataFrame
+        except BadData as error:  # the bad row may be outside the DataFrame's selection
             raise NoProof(str(error)) from None
     schema = _schema(request).add("text", "string")
     find = partial(runs_of_files, ranges=ranges)

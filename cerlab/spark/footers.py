@@ -359,7 +359,7 @@ def resolve(place: str) -> tuple[Any, str]:
         return LocalFileSystem(), str(local)
     head, mark, rest = place.partition("?")
     folder, _, name = head.rstrip("/").rpartition("/")
-    if folder.endswith("/"):  # after ``scheme:/`` comes a bucket or a host
+    if folder.endswith("/"):  # ``scheme:/`` is followed by a bucket or a host
         files, path = _from_address(place)
         return files, path.rstrip("/")
     files, path = _from_address(folder + mark + rest)

@@ -215,7 +215,7 @@ def with_order(frame: DataFrame, order_by: OrderBy) -> tuple[DataFrame, tuple[st
             name = text
         try:
             more = frame.withColumn(name, fn.col(each) if isinstance(each, str) else each)
-            _ = more.schema  # forces the check: Spark Connect is lazy
+            _ = more.schema  # reading the schema forces the check: Spark Connect is lazy
         except AnalysisException:
             if not isinstance(each, str):
                 raise
@@ -327,7 +327,7 @@ def time_column(
         window.attribute if isinstance(window, AttributeWindow) else getattr(axis, "attribute", "")
     )
     kind = source.kind(name)
-    # called only for the error that the clock raises for such values
+    # called only because the clock raises an error for such values
     clock(Event("?", {name: _example(kind)}), 0)
     if kind in MOMENTS:
         return _micros(source, name), True

@@ -319,7 +319,7 @@ def _of_file(file: str) -> StructType | None:
     if (spark_schema := (schema.metadata or {}).get(_WRITTEN_BY_SPARK)) is not None:
         return StructType.fromJson(json.loads(spark_schema))
     for field in schema:
-        if pa.types.is_duration(field.type):  # Spark would read Parquet's integers
+        if pa.types.is_duration(field.type):  # Spark would read durations as Parquet's integers
             raise _no_durations(f"column '{field.name}' is {field.type}")
         _check_digits(field.type, field.name)
     if not all(_is_plain(field.type) for field in schema):
@@ -387,9 +387,9 @@ def _joined(before: Any, field: Any, place: str) -> Any:
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     if pa.types.is_string_view(kind):
-        kind = pa.large_string()  # Arrow cannot unite views and text
+        kind = pa.large_string()  # Arrow cannot unite string views and strings
     if pa.types.is_timestamp(kind) and kind.tz is not None:
-        kind = pa.timestamp(kind.unit, "UTC")  # the zone affects only how a moment is shown
+        kind = pa.timestamp(kind.unit, "UTC")  # the zone affects only the display of a moment
     if before is None or before == kind:
         return kind
     both = (pa.schema([(field.name, each)]) for each in (before, kind))

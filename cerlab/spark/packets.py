@@ -268,7 +268,8 @@ def _packets(run: int, parts: Sequence[int], rows: Any) -> Iterator[Any]:
 def _ipc_bytes(rows: Any) -> bytes:
     import pyarrow as pa
 
-    options = pa.ipc.IpcWriteOptions(compression="lz4")  # each byte costs much more in the JVM
+    # the JVM spends much more on a byte than compression does
+    options = pa.ipc.IpcWriteOptions(compression="lz4")
     with pa.BufferOutputStream() as sink:
         with pa.ipc.new_stream(sink, rows.schema, options=options) as stream:
             stream.write_batch(rows)
@@ -320,7 +321,7 @@ def _together(batches: list[Any]) -> Any:
     if len(batches) == 1:
         return _in_order(batches[0])
     places = [_place(rows, 0) for rows in batches]
-    if not any(None in place for place in places):  # tasks may have read consecutive stretches
+    if not any(None in place for place in places):  # each task may have read a consecutive stretch
         batches = [batches[n] for n in sorted(range(len(batches)), key=places.__getitem__)]
     return _in_order(pa.Table.from_batches(batches))
 
@@ -434,7 +435,7 @@ def _with_positions(packet: RunRows, before: int, placing: Placing) -> Any:
         rows = rows.append_column("position", rows.column(keys[-1]))
     elif placing.is_numbered:
         places = np.arange(before, before + rows.num_rows)
-        if packet.counted is not None:  # exact, since no two events have equal keys
+        if packet.counted is not None:  # the numbers are exact, since no two events have equal keys
             others = numbers_of(packet.counted.column("k0"))
             places += np.searchsorted(others, numbers_of(rows.column("k0")))
         rows = rows.append_column("position", pa.array(places))

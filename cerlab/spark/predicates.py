@@ -238,7 +238,7 @@ def _comparison(op: Operator, operand: Expression, constant: Value, source: Sour
     elif values.kind == "float":
         assert isinstance(constant, int | float)
         op, constant = _on_floats(op, constant)
-    if constant is None:  # holds for all numbers, or for none
+    if constant is None:  # the comparison holds for all numbers, or for no number
         return values.column.isNotNull() & _is_number(values) & fn.lit(op is Operator.NE)
     if isinstance(constant, str):
         _check_unicode(constant)

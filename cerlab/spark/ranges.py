@@ -165,7 +165,7 @@ def begins_in_events(runs: Sequence[SortedRun], starts: Sequence[int], width: in
         missing = width
         while start > 0 and missing > 0:
             start -= 1
-            # events of other streams do not count
+            # WITHIN EVENTS does not count events of other streams
             missing -= runs[start].rows_in_from
         begins.append(start)
     return begins

@@ -271,7 +271,7 @@ def parallelism(df: DataFrame) -> int:
 
     try:
         return int(df.sparkSession.sparkContext.defaultParallelism)
-    except (PySparkException, AttributeError):  # Spark Connect has no context
+    except (PySparkException, AttributeError):  # Spark Connect has no SparkContext
         numbers = df.sparkSession.range(1 << 12).select(fn.spark_partition_id().alias("part"))
         return 1 + int(numbers.agg(fn.max("part")).toArrow().column(0)[0].as_py())
 

@@ -111,7 +111,7 @@ def _folders(frame: Any, relation: Any, conditions: Iterable[Any]) -> Iterator[t
         tests = getattr(tests, "$colon$colon")(condition)
     try:
         folders = _items(relation.location().listFiles(tests, nil))
-    except Py4JJavaError:  # a condition that is evaluated only when the query runs
+    except Py4JJavaError:  # Spark can evaluate this condition only when the query runs
         raise NoProof("the DataFrame is more than files: it has a filter") from None
     fields = _items(relation.partitionSchema())
     for folder in folders:

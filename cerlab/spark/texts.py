@@ -48,7 +48,7 @@ _SPARK_TYPES = {
     "string": "string",
     "timestamp[ns]": "timestamp_ntz",
     "timestamp[ns, tz=UTC]": "timestamp",
-    # far moments, and integers beyond 64 bits (`cerlab.io.column_types`)
+    # types of far moments, and of integers beyond 64 bits (`cerlab.io.column_types`)
     "timestamp[us]": "timestamp_ntz",
     "timestamp[us, tz=UTC]": "timestamp",
     "large_string": "string",
@@ -81,7 +81,7 @@ def text_frame(
     """
     if files:
         sources = spark.range(0, len(files), 1, len(files))
-    else:  # addresses that only Spark can open, as whole files
+    else:  # Spark reads addresses that only it can open, as whole files
         sources = spark.read.format("binaryFile").load(path).select("path", "content")
     files_of_tasks = partial(_sources, files=files, kind=kind)
     look = partial(_kinds, sources=files_of_tasks, untyped=untyped)
@@ -220,7 +220,7 @@ def _parts(source: _Source, kinds: dict[str, Any] | None = None) -> Iterator[Par
         try:
             yield from text_parts(Blocks(read), file.kind, _reading(file), types)
         except BadData as error:
-            if error.code != "CER0744":  # a folder may have a file without rows
+            if error.code != "CER0744":  # a file of a folder may have no rows
                 raise
 
 

@@ -197,7 +197,7 @@ def random_formula(rng: Choices, shape: Shape = ATTRIBUTES) -> Formula:
     smaller = replace(shape, depth=shape.depth - 1)
     match rng.choice(kinds):
         case "and":
-            # two unrelated formulas have no valuation in common
+            # AND of two unrelated formulas has no valuation, so the sides share a part
             common, other = (random_formula(rng, smaller) for _ in range(2))
             either = cel.Or(common, other) if shape.allows("OR") else common
             # in some draws, each side removes valuations of the other
@@ -252,7 +252,7 @@ def random_formula(rng: Choices, shape: Shape = ATTRIBUTES) -> Formula:
             return cel.As(random_formula(rng, smaller), rng.choice(LABELS))
         case "filter":
             body = random_formula(rng, smaller)
-            # only a filter over several events of a label tests "for all"
+            # only a filter over several events of a label tests that all satisfy it
             if shape.takes is not None and "+" in shape.takes and likely(rng, 0.4):
                 body = cel.Plus(body)
             labels = sorted(cel.defined_labels(body)) or ["A"]

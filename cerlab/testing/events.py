@@ -97,7 +97,7 @@ def _key(rng: Choices, shape: Shape) -> Mapping[str, Value]:
         return {"k": rng.choice((0, 0, 1, None))}
     keys: tuple[Value, ...] = (0, 0, 0, 1, 1.0, True, None)
     key = rng.choice((*({"k": key} for key in keys), {}))
-    # drawn even if absent, so that shrinking it leaves later draws in place
+    # the key is drawn even if it is absent, so that shrinking leaves later draws in place
     return key if not shape.sparse or likely(rng, 0.9) else {}
 
 

@@ -228,7 +228,7 @@ def _formula(
 ) -> cel.Formula:
     A = trim(A)
     edges = _edges(A, _types(A, types), event_formula, operations.either)
-    # sizes first, as numbers: the formula itself may exceed memory
+    # sizes are computed first: the formula itself may exceed memory
     operators = eliminate({edge: cel.size(phi) for edge, phi in edges.items()}, _SIZES)
     if operators is not None and operators > MAX_SIZE:
         raise ResourceLimit(

@@ -353,7 +353,8 @@ def _with_measures(rng: Random, query: RowPattern) -> RowPattern:
 
 
 def _table(rng: Random) -> tuple[Row, ...]:
-    rows = random_row_table(rng, rows=rng.choice((2, 3, 6)))  # small tables are reduced quickly
+    # small tables take little time to reduce
+    rows = random_row_table(rng, rows=rng.choice((2, 3, 6)))
     if likely(rng, 0.7):
         rows = [
             {"g": row["g"] or 0, "t": 0, "x": row["x"] or 0, "s": row["s"] or "a"} for row in rows

@@ -161,7 +161,7 @@ class SequencesEngine:
         count = len(self._events)
         self._events, order = _joined(self._events, replace(fresh, instants=instants))
         self._lowest = self._window_starts(self._events)
-        # back in the order of arrival, after the earlier events
+        # bring the bounds back to the order of arrival, after the earlier events
         lowest = np.empty(len(order), np.int64)
         lowest[order] = self._lowest
         return lowest[count:]
@@ -184,7 +184,8 @@ class SequencesEngine:
         """Return for each partition the first start that the last event's window allows."""
         bounds = np.full(partitions, NONE, np.int64)
         if not self._together:
-            bounds[self._events.sequence] = self._lowest  # the bound of the last event stays
+            # the bound of a sequence's last event overwrites earlier ones
+            bounds[self._events.sequence] = self._lowest
         elif len(self._events):
             bounds[:] = self._lowest[-1]
         return bounds
@@ -412,7 +413,7 @@ def number_keys(
     expect((codes[:before] == np.arange(before)).all(), "equal keys")
     fresh = codes[before:]
     values, first = np.unique(fresh, return_index=True)
-    new = first[values >= before]  # numbers are in the order of the first rows, so these are too
+    new = first[values >= before]  # numbers follow the order of first rows, so these do too
     rows = pa.table(list(columns), names=keys.column_names).take(pa.array(new, pa.int64()))
     return fresh, pa.concat_tables([keys, rows]).combine_chunks()
 
@@ -423,7 +424,7 @@ def _codes(column: Any, *, null_is_key: bool = False) -> Any:
     import pyarrow.compute as pc
 
     if pa.types.is_floating(column.type):
-        plain = pc.add(column, 0.0)  # the two zeros are one
+        plain = pc.add(column, 0.0)  # adding 0 makes -0.0 equal to 0.0
         column = plain if null_is_key else pc.if_else(pc.is_nan(plain), None, plain)
     whole = pa.chunked_array(_chunks(column), column.type).combine_chunks()
     if pa.types.is_null(whole.type):

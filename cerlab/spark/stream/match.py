@@ -225,7 +225,7 @@ def row_counts(progress: Mapping[str, Any]) -> dict[str, float]:
 def _metrics(row: Any) -> dict[str, Any]:
     """Return observed metrics by name."""
     cells: dict[str, Any] = row.asDict()
-    if "schema" in cells:  # the form of a row in Spark Connect
+    if "schema" in cells:  # Spark Connect returns rows in this form
         names = (field["name"] for field in cells["schema"]["fields"])
         cells = dict(zip(names, cells["values"], strict=True))
     return cells
@@ -249,7 +249,7 @@ def _rows(request: StreamRequest) -> DataFrame:
         group, present = group_of(source, request.keys)
         bucket = fn.pmod(group, fn.lit(job.buckets))
         if job.result is not None:
-            condition = None  # NULL is a key of a row pattern
+            condition = None  # row patterns accept NULL as a key
         else:
             condition = present if request.from_filter is None else present & request.from_filter
     else:

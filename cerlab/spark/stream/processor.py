@@ -64,7 +64,7 @@ class BucketProcessor(StatefulProcessor):  # type: ignore[misc]
     def _step(self, rows: Any, timers: Any, due: int | None) -> Iterator[Any]:
         """Run one step of a bucket; `due` is an expired timer, which Spark deletes itself."""
         before = self._state.get()[0] if self._state.exists() else None
-        watermark = timers.getCurrentWatermarkInMs()  # 0 until there is a watermark
+        watermark = timers.getCurrentWatermarkInMs()  # Spark returns 0 until there is a watermark
         step = BucketStep(
             self._job, None if before is None else bytes(before), rows, max(0, watermark) or None
         )

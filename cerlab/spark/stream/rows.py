@@ -115,7 +115,7 @@ def _request_of(
     source = _source(sdf)
     place = frame.position_column(source, position)
     time = _time_of(pattern, binding, position)
-    # in the order of the input, which is that of the columns of the result
+    # the columns of the result have the order of the input
     attributes = ("", *(name for name in sdf.columns if name in binding.read))
     frame.check_values(source, attributes)
     check_decimals(source, attributes, "row patterns")

@@ -198,7 +198,7 @@ def _check_state(state: BucketState, *, by_key: bool) -> BucketState:
     arrays, events, sequences = state.arrays, state.events, state.sequences
     assert arrays is not None
     named = events.number
-    if "run" in arrays:  # the state of each is checked when it is read
+    if "run" in arrays:  # reading a run checks the run's own state
         expect(len(arrays["run"]) == len(sequences), "the runs")
     else:
         named = _check_engine(arrays, state)
