@@ -70,7 +70,7 @@ class Limits:
             raise ResourceLimit(
                 "CER0620",
                 f"the limit of {self.seconds:g} seconds is reached{_during()}",
-                hint=f"raise it, as in cerlab.limits(seconds={2 * self.seconds:g}), or {LESS}",
+                hint=f"allow more, as in cerlab.limits(seconds={2 * self.seconds:g}), or {LESS}",
             )
         # announced allocations are checked without waiting: they may be gigabytes
         if self.ceiling < math.inf and (more or now >= self.next_check):
@@ -80,7 +80,7 @@ class Limits:
             raise ResourceLimit(
                 "CER0621",
                 f"the limit of {self.memory:,.0f} bytes is reached{_during()}",
-                hint=f"raise it, as in cerlab.limits(memory={2 * self.memory:.0f}), or {LESS}",
+                hint=f"allow more, as in cerlab.limits(memory={2 * self.memory:.0f}), or {LESS}",
             )
 
     def left(self) -> float:

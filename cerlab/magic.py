@@ -85,7 +85,9 @@ def _options(line: str, *, in_cell: bool) -> tuple[dict[str, str], str]:
             raise UsageError("CER0843", f"unknown option '--{name}'", hint=hint)
         if value is None:
             raise UsageError(
-                "CER0844", f"the option --{name} needs a value", hint="write the value after it"
+                "CER0844",
+                f"the option --{name} needs a value",
+                hint="write the value after the option",
             )
         options[name] = value
         rest = rest[option.end() :]

@@ -340,7 +340,7 @@ def stage(
         return _of_sremo(pattern, name) if isinstance(pattern, SremoPattern) else _of(pattern, name)
     if read is None:
         raise UsageError(
-            "CER0823", f"the stage '{name}' needs events", hint="give them after the query"
+            "CER0823", f"the stage '{name}' needs events", hint="give the events after the query"
         )
     if name == "timeline":
         return timeline(pattern, read(), **options)

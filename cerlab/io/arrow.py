@@ -349,7 +349,7 @@ def _of_polars(frame: Any) -> Any:
             "CER0746",
             "the name of a column contains a NUL byte",
             place=DataPlace("the table"),
-            hint="rename it: polars cannot export such a column",
+            hint="rename the column, which polars cannot export",
         )
     wide = [name for name, kind in frame.schema.items() if str(kind) in ("Int128", "UInt128")]
     others = frame.drop(wide) if wide else frame

@@ -29,7 +29,7 @@ class IpcColumns(ColumnFile):
                 "CER0742",
                 "Feather version 1 is not supported",
                 place=DataPlace(self.file),
-                hint="write it again with pyarrow.feather.write_feather, which writes version 2",
+                hint="write the file again with pyarrow.feather.write_feather (version 2)",
             )
         self._is_streamed = magic == STREAM_MAGIC
         return self._reader().schema

@@ -90,7 +90,7 @@ def check_text(text: str, place: DataPlace) -> None:
             "CER0746",
             "the line contains a NUL byte",
             place=place,
-            hint="is the file text? UTF-16 has such bytes: convert it, for example with iconv",
+            hint="if the file is UTF-16, convert it, for example with iconv",
         )
     if not text.isascii() and any("\ud800" <= each <= "\udfff" for each in text):
         raise _not_utf_8("bytes that are not a character", place)
@@ -125,7 +125,7 @@ def too_large(noun: str, place: DataPlace) -> BadData:
         "CER0720",
         f"{noun} needs more than 64 bits",
         place=place,
-        hint="read it as text: in quotes in NDJSON and CORE's text form, or by a schema",
+        hint="read the number as text: in quotes in NDJSON and CORE's text form, or by a schema",
     )
 
 

@@ -109,7 +109,7 @@ class File:
                 "CER0742",
                 f"cannot read a {kind} file inside {file.suffix}",
                 place=DataPlace(str(file)),
-                hint="decompress it: the format compresses its columns",
+                hint="decompress the file: the format compresses its columns",
             )
         return kind
 

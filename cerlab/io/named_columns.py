@@ -308,7 +308,9 @@ def arrow_column(column: Column, name: str) -> Any:
         if (array := integers_of(values)) is not None:
             return array
         message = f"column '{name}' holds an integer of more than 76 digits"
-        raise BadData("CER0747", message, hint="no Arrow column can hold it: cast it to text")
+        raise BadData(
+            "CER0747", message, hint="no Arrow column can hold the value: cast it to text"
+        )
     numbers = {type(value) for value in values} <= {int, float, NoneType}
     if numbers and all(type(v) is not int or is_double(v) for v in values):
         doubles = [float(v) if isinstance(v, int | float) else None for v in values]
@@ -321,7 +323,7 @@ def several_types(name: str) -> BadData:
     return BadData(
         "CER0747",
         f"column '{name}' has values of several types, which Arrow does not support",
-        hint="leave it out of the columns, or cast it when the events are read",
+        hint="omit the column, or cast it when the events are read",
     )
 
 

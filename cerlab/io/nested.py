@@ -44,7 +44,7 @@ def event_values(column: Any, place: DataPlace) -> Sequence[Value]:
             "CER0741",
             f"column '{name}' of {column.type} holds no values of events",
             place=place,
-            hint="cast it to numbers, or drop it",
+            hint="cast the column to numbers, or drop it",
         ) from None
 
 

@@ -132,7 +132,7 @@ def text_parts(
                 "CER0742",
                 "cannot read Parquet, ORC or Arrow IPC from a pipe, or as text",
                 place=reading.place(),
-                hint="these formats are read from their end: save the file, and give its name",
+                hint="such files are read from their end: save the file, and give its name",
             )
         if not some:
             check_binary(fresh, reading.place().file)

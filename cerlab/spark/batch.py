@@ -465,7 +465,7 @@ class PartitionTask:
             raise BadData(
                 "CER0781",
                 f"two rows have the same {', '.join(names)}",
-                hint="add a column to ORDER BY in which they differ",
+                hint="add a column to ORDER BY in which the rows differ",
             )
         yield from recognise(self.pattern, rows).cast(self.schema).to_batches()
 

@@ -245,7 +245,7 @@ def _attribute_types(schema: Schema, path: str) -> dict[str, AttributeType]:
                 place = DataPlace(path, None, attribute.name)
                 raise BadData(
                     "CER0784",
-                    "it is declared with two types",
+                    "the attribute is declared with two types",
                     place=place,
                     hint="declare the attribute with one type",
                 )
@@ -345,7 +345,7 @@ def _check_digits(kind: Any, name: str) -> None:
         raise BadData(
             "CER0741",
             f"decimals of Spark have up to {_MOST_DIGITS} digits, and column '{name}' is {kind}",
-            hint="cast it to doubles or to text, or drop it",
+            hint="cast the column to doubles or to text, or drop it",
         )
 
 
@@ -422,7 +422,7 @@ def _spark_type(kind: Any, name: str) -> Any:
         raise BadData(
             "CER0741",
             f"column '{name}' is {kind}, which Spark does not support",
-            hint="cast it to numbers, text, booleans or moments, or drop it",
+            hint="cast the column to numbers, text, booleans or moments, or drop it",
         ) from None
 
 

@@ -286,7 +286,7 @@ def find() -> Java:
         raise UsageError(
             "CER0878",
             f"Spark needs Java {LEAST} or newer, and there is none ({'; '.join(result.notes)})",
-            hint="pip install 'cerlab[spark]' brings one; or set JAVA_HOME",
+            hint="pip install 'cerlab[spark]' brings Java; or set JAVA_HOME",
         )
     return result.java
 

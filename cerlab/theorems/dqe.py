@@ -63,7 +63,7 @@ def image_of(update: Update) -> Update:
         raise BadData(
             "CER0762",
             f"{update.relation}{update.row} is not a tuple of the matrix query",
-            hint="its relations are u(x), v(x, y), w(y)",
+            hint="the matrix query has the relations u(x), v(x, y), w(y)",
         )
     return replace(update, relation=image, row=(*update.row, timestamp))
 

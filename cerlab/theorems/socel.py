@@ -109,7 +109,7 @@ def between(phi: cel.Formula, S: Sequence[Event], i: int, j: int) -> frozenset[L
             raise Unsupported(
                 "CER0409",
                 f"SO-CEL has no {node_text(phi)}",
-                hint="remove it; cerlab.logic.cel has its meaning",
+                hint="remove the operator; cerlab.logic.cel has its meaning",
             )
 
 
