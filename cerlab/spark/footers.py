@@ -460,7 +460,7 @@ def why_not_opened(place: str) -> str | None:
         raise UsageError(
             "CER0899",
             "the address contains a password, which plans, logs and messages would show",
-            hint="omit the password: pyarrow reads credentials from the environment of each process",
+            hint="omit the password: pyarrow reads credentials from each process's environment",
         )
     try:
         files, path = resolve(place)
