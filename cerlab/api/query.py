@@ -184,7 +184,7 @@ class Query(Pattern):
         lateness: Length | None = None,
         state: bytes | None = None,
     ) -> Session:
-        """Open a session:
+        """Open a session, which accepts events in batches.
 
         ``push(batch)`` returns the new answers, ``state()`` bytes to resume from.
 

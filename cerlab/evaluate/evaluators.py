@@ -262,7 +262,7 @@ class CompiledTecs(Compiled):
         return BatchedAnswers(compiled_answers(*self._on(stream)))
 
     def answers_at(self, stream: Stream, lists: ListsAt) -> Iterator[ComplexEvent]:
-        """Return the answers; with WITHIN, answers at ends that `lists` rejects are omitted."""
+        """Return the answers; with WITHIN, without ends for which `lists` is false."""
         from cerlab.engine.answers import BatchedAnswers
         from cerlab.engine.whole_stream import compiled_answers  # Numba loads here
 
@@ -361,7 +361,7 @@ class CompiledRuns(Compiled):
         return register_answers(by.plan, stream, partial(by.written_out, stream), _time(by, stream))
 
     def answers_at(self, stream: Stream, lists: ListsAt) -> Iterator[ComplexEvent]:
-        """Return the answers, except at ends that `lists` rejects."""
+        """Return the answers, without ends for which `lists` is false."""
         from cerlab.engine.registers.evaluation import register_answers  # Numba loads here
 
         by = RegisterRuns(fast_form(self.pattern, stream))
@@ -418,7 +418,7 @@ class CompiledWaits(Compiled):
         return BatchedAnswers(self._access(fast_form(self.pattern, stream), stream).batches())
 
     def answers_at(self, stream: Stream, lists: ListsAt) -> Iterator[ComplexEvent]:
-        """Return the answers; with a strategy, answers at ends that `lists` rejects are omitted."""
+        """Return the answers; with a strategy, without ends for which `lists` is false."""
         from cerlab.engine.answers import BatchedAnswers  # NumPy loads here
 
         access = self._access(fast_form(self.pattern, stream), stream)

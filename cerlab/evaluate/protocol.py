@@ -43,7 +43,7 @@ class Evaluator(Protocol):
         """Yield the answers on a stream by end, each once, as they are found."""
 
     def answers_at(self, stream: Stream, lists: ListsAt) -> Iterator[ComplexEvent]:
-        """Return the answers on a stream, possibly without those at ends that `lists` rejects.
+        """Return the answers on a stream, possibly omitting ends for which `lists` is false.
 
         `lists` is called for some ends at a time, after the answers of the previous ends.
         """

@@ -52,7 +52,7 @@ class FilteredAnswers(Evaluator):
         return self._answers(stream, None)
 
     def answers_at(self, stream: Stream, lists: ListsAt) -> Iterator[ComplexEvent]:
-        """Return the answers, except at ends that `lists` rejects, which are not listed."""
+        """Return the answers; ends for which `lists` is false are not listed."""
         return self._answers(stream, lists)
 
     def _answers(self, stream: Stream, lists: ListsAt | None) -> Iterator[ComplexEvent]:

@@ -281,7 +281,7 @@ def sound_table(table: Any, file: str) -> Any:
 
 
 def unreadable(file: str, kind: str, error: Exception) -> BadData:
-    """Return the error that a file is not in its format."""
+    """Return the error for a file whose content does not fit its format."""
     return BadData(
         "CER0742",
         f"cannot be read as {kind}: {' '.join(str(error).split())}",
