@@ -27,11 +27,11 @@ class _Stream:
         self._shown = printable if file.isatty() else str
 
     def write(self, text: str) -> int:
-        """Write a text."""
+        """Write a text to the stream."""
         return self.terminal.write(self._shown(text))
 
     def writelines(self, lines: Iterable[str]) -> None:
-        """Write some texts."""
+        """Write some texts to the stream."""
         for line in lines:
             self.write(line)
 

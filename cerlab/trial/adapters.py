@@ -113,7 +113,7 @@ class Ours(_Common):
     name = "cerlab"
 
     def command(self) -> list[str]:
-        """Return the command with the current interpreter."""
+        """Return the command of the engine, in the current interpreter."""
         return [sys.executable, CHILDREN, "cerlab"]
 
     def question(self, case: Case) -> dict[str, Any]:
@@ -140,7 +140,7 @@ class PandasMatchRecognize(_Common):
     memory = 8 * GIGABYTE
 
     def command(self) -> list[str]:
-        """Return the command with an interpreter that has the package."""
+        """Return the command of the engine, in an interpreter that has its package."""
         return [_python(self.place), CHILDREN, self.name]
 
 
@@ -158,7 +158,7 @@ class Pycer(_Common):
     memory = 8 * GIGABYTE
 
     def command(self) -> list[str]:
-        """Return the command with an interpreter that has the package."""
+        """Return the command of the engine, in an interpreter that has its package."""
         return [_python(self.place, "python3.13"), CHILDREN, self.name]
 
     def question(self, case: Case) -> dict[str, Any]:
@@ -189,7 +189,7 @@ class Flink(_Common):
     batch = 200
 
     def command(self) -> list[str]:
-        """Return the command with an interpreter that has the package."""
+        """Return the command of the engine, in an interpreter that has its package."""
         return [_python(self.place), CHILDREN, "flink"]
 
     def refuses(self, case: Case) -> str | None:
@@ -279,7 +279,7 @@ class PostgreSQL(_Common):
     name = "postgresql"
 
     def command(self) -> list[str]:
-        """Return the command with the program or connection."""
+        """Return the command of the engine, with the path or connection of ``psql``."""
         return [sys.executable, CHILDREN, "psql", self.place or "psql"]
 
 
