@@ -261,23 +261,23 @@ EXPONENT = 1074
 
 
 class Totals(Protocol):
-    """The totals of the groups of a request, by group."""
+    """The interface of the totals of a request, by group."""
 
     some: bool
     """True if there are answers."""
 
     @property
     def runs(self) -> list[int]:
-        """The numbers of answers."""
+        """The number of answers in each group."""
 
     def group(self, name: str) -> Any:
-        """Return the values of one of the groups."""
+        """Return the values that define one group."""
 
     def sums(self, place: tuple[str, str]) -> tuple[list[tuple[int, int]], Numbers]:
-        """Return sums and numbers of summands, and the meaning of the integers."""
+        """Return sums and counts by group, and what the summed integers mean."""
 
     def extreme(self, measure: Measure) -> Any:
-        """Return the column of a least or a greatest value."""
+        """Return the column of a minimum or a maximum."""
 
     def table(self) -> Any:
         """Return the columns of the groups, the count and the measures."""
@@ -375,7 +375,7 @@ class GroupTotals:
 
     @property
     def runs(self) -> list[int]:
-        """The numbers of answers, by group."""
+        """The number of answers in each group."""
         runs: list[int] = self.totals.runs.tolist()
         return runs
 
@@ -419,7 +419,7 @@ class GroupTotals:
 
 
 def table_of(request: Request, totals: Totals) -> Any:
-    """Return the columns of the groups, the count and the measures of some totals."""
+    """Return some totals as columns: the groups, the count and the measures."""
     import pyarrow as pa
 
     columns = {name: totals.group(name) for name in request.groups}

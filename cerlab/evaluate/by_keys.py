@@ -1,4 +1,4 @@
-"""Aggregates of a long stream by groups of keys: memory holds the events of one group."""
+"""Aggregates of a long stream by groups of keys, so that memory holds one group's events."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _PLAIN = (
 def totals_by_keys(
     request: Request, plan: Plan, machine: Machine, stream: Stream
 ) -> GroupTotals | JoinedTotals | None:
-    """Return the totals of a long stream by groups of keys.
+    """Return the totals of a long stream, computed for one group of keys after the other.
 
     If the relevant events are few, they are one group. Return None if the totals of one key cannot
     be told from those of others, or are too many. Raise as `GroupTotals`, and `OSError` without
@@ -66,7 +66,7 @@ def totals_by_keys(
 
 
 def _are_apart(request: Request, plan: Plan, stream: Stream) -> bool:
-    """Return whether each group of a request has the answers of one key, or sums alone.
+    """Return whether each group of a request has the answers of one key, or only sums.
 
     Sums of all keys can be added; of equal least values, the stream has to tell which is first.
     """
@@ -85,7 +85,7 @@ def _names_read(request: Request) -> list[str]:
 
 
 def _refuse_infinities(request: Request, stream: Stream) -> None:
-    """Raise `BadData` for an infinity in a sum, also of an event that is not relevant."""
+    """Raise `BadData` for an infinity in a sum, even of an irrelevant event."""
     schema, found = stream.columns.source, set[str]()
     doubles = [n for _, n in request.summands if pa.types.is_floating(schema.field(n).type)]
     for columns, _ in stream.parts() if doubles else ():
@@ -96,7 +96,7 @@ def _refuse_infinities(request: Request, stream: Stream) -> None:
 
 
 class _Part(NamedTuple):
-    """The totals of a group of keys, without its events."""
+    """The totals of one group of keys, without its events."""
 
     first: Int64s
     """The first end of each row."""
@@ -137,12 +137,12 @@ class JoinedTotals:
 
     @property
     def runs(self) -> list[int]:
-        """The numbers of answers, by group."""
+        """The number of answers in each group."""
         runs = [*chain.from_iterable(part.runs for part in self._parts)]
         return [runs[n] for n in self._order] if self._request.groups else [sum(runs)]
 
     def sums(self, place: tuple[str, str]) -> tuple[list[tuple[int, int]], Numbers]:
-        """Return sums and numbers of summands, by group, and the meaning of the integers."""
+        """Return sums and counts by group, and what the summed integers mean."""
         of_parts = [part.sums[place] for part in self._parts]
         exponent = min(of.exponent for _, of in of_parts)
         meaning = of_parts[0][1]._replace(exponent=exponent)
@@ -152,7 +152,7 @@ class JoinedTotals:
         return [(sum(x for x, _ in pairs), sum(n for _, n in pairs))], meaning
 
     def group(self, name: str) -> Any:
-        """Return the values of one of the groups."""
+        """Return the values that define one group."""
         values = self._in_order([part.groups[name] for part in self._parts])
         if name in PLACES:
             return values
@@ -161,7 +161,7 @@ class JoinedTotals:
         return self._stream.columns.as_read(attribute, values, decode=False)
 
     def extreme(self, measure: Measure) -> Any:
-        """Return the column of a least or a greatest value."""
+        """Return the column of a minimum or a maximum."""
         values = self._in_order([part.extremes[measure] for part in self._parts])
         return self._stream.columns.as_read(measure.place[1], values, decode=False)
 

@@ -21,7 +21,7 @@ def group_totals(pattern: Pattern, stream: Stream, request: Request) -> Totals:
     for attributes that no event has, `TypeMismatch` for sums of values that are not numbers,
     `ResourceLimit` for totals that no column can hold.
     """
-    from cerlab.evaluate import answers_of  # imports the tables of answers
+    from cerlab.evaluate import answers_of  # this import loads the tables of answers
 
     check_attributes(request, pattern, names_in(stream))
     if pattern.machine_kind == "automaton":
@@ -40,7 +40,7 @@ def group_totals(pattern: Pattern, stream: Stream, request: Request) -> Totals:
 
 
 def _totals_by_machine(request: Request, plan: Plan, machine: Machine, stream: Stream) -> Totals:
-    """Return the totals of a query with a machine; of a long stream, by groups of keys."""
+    """Return the totals of a query with a machine; for a long stream, by groups of keys."""
     from cerlab.engine.totals import MANY  # NumPy loads here
 
     if len(stream) > MANY:
