@@ -170,7 +170,7 @@ def test_the_hint_names_a_query_that_parses_and_its_recipe(text: str, section: s
 def test_an_ill_formed_query_names_a_recipe(text: str, section: str) -> None:
     with pytest.raises(cerlab.IllFormed) as caught:
         cerlab.parse_query(text)
-    assert caught.value.hint.endswith(f"see recipe '{section}' (manual, page recipes)")
+    assert caught.value.hint.endswith(f"see recipe '{section}' (docs/how_to/recipes.md)")
     assert f"\n## {section}\n" in PAGES["recipes"]
 
 

@@ -102,7 +102,7 @@ def test_a_bound_on_chosen_events_offers_to_count_all_of_the_window(
     with pytest.warns(cerlab.CerlabWarning, match="CER0926") as caught:
         cerlab.parse_query(f"SELECT * WHERE {formula}")
     (message,) = [str(each.message) for each in caught if "CER0926" in str(each.message)]
-    assert f"write {offered}; recipe '{recipe}' (manual, page recipes)" in message
+    assert f"write {offered}; recipe '{recipe}' (docs/how_to/recipes.md)" in message
     assert f"## {recipe}\n" in RECIPES.read_text(encoding="utf-8")
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -34,13 +34,12 @@ _MASKED = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|--[^\n]*|/\*.*?\*/", re.DOTALL)
 """Pattern of quoted texts and comments, in which no foreign words are searched."""
 
 
-def recipe_text(section: str, page: str = "recipes") -> str:
-    """Return the text that names a recipe of the manual by its heading and page."""
-    return f"recipe '{section}' (manual, page {page})"
+_COMING = "docs/coming_from.md"
 
 
-class ForeignWord(NamedTuple):
-    """A word of another language: its pattern, the query to write, and the recipe of the manual.
+def recipe_text(section: str, page: str = "docs/how_to/recipes.md") -> str:
+    """Return the text that names a recipe by its heading and its page of the manual."""
+    return f"recipe '{section}' ({page})"
 
 
 class ForeignWord(NamedTuple):
