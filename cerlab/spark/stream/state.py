@@ -131,7 +131,8 @@ def _instants_to_write(instants: Instants) -> tuple[list[Instant] | None, Any]:
 def _read_instants(listed: tuple[Instant, ...] | None, array: Any) -> Instants:
     """Return the instants of `_instants_to_write`; raise for others."""
     if listed is None:
-        return array  # type: ignore[no-any-return]
+        times: Instants = array
+        return times
     expect(all(type(t) is int or isinstance(t, Fraction) for t in listed), "an instant")
     return list(listed)
 
