@@ -48,14 +48,15 @@ class BatchConditions:
         """By variable."""
         bodies = [part for e in self.conditions.values() for part in ex.subexpressions(e)]
         read = dict.fromkeys(part.name for part in bodies if isinstance(part, ex.Column))
-        self._names = {name: binding.names[name] for name in read}
+        self.read = [*dict.fromkeys(binding.names[name] for name in read)]
+        """The columns that they read."""
 
     def evaluate(self, parts: Sequence[tuple[Columns, int]]) -> None:
         """Store the truth of the conditions on new rows of partitions, where columns can decide."""
         if not self.conditions:
             return
         begins = [max(0, first - self._reach) for _, first in parts]
-        names = [*dict.fromkeys(self._names.values())]
+        names = self.read
         values: dict[str, list[Any]] = {name: [] for name in names}
         for (columns, _), begin in zip(parts, begins, strict=True):
             for name in names:
@@ -65,7 +66,7 @@ class BatchConditions:
             for (columns, _), begin in zip(parts, begins, strict=True)
         ]
         try:
-            R = self._rows(values, np.repeat(np.arange(len(parts)), lengths))
+            R = self.rows(values, np.repeat(np.arange(len(parts)), lengths))
         except (*REFUSALS, TypeError):
             return
         ends = [*pairwise(accumulate(lengths, initial=0))]
@@ -78,19 +79,22 @@ class BatchConditions:
             for (columns, first), begin, (low, high) in zip(parts, begins, ends, strict=True):
                 columns[key][first:] = truths[low + first - begin : high]
 
-    def _rows(self, values: Mapping[str, list[Any]], partition: Any) -> OrderedRows:
+    def rows(self, values: Mapping[str, list[Any]], partition: Any) -> OrderedRows:
+        """Return the values of rows, partition by partition."""
         last = np.ones(len(partition), np.uint8)
         last[:-1] = partition[1:] != partition[:-1]
         kinds = self._binding.kinds
-        arrays = {name: _array(column, kinds[name]) for name, column in values.items()}
-        return OrderedRows(None, last, partition, pa.table(arrays), self._names, self._kind_of)
+        arrays = {name: array_of_kind(each, kinds[name]) for name, each in values.items()}
+        names = {name: of for name, of in self._binding.names.items() if of in values}
+        return OrderedRows(None, last, partition, pa.table(arrays), names, self._kind_of)
 
 
 def _looks_ahead(condition: ex.Expression) -> bool:
     return any(isinstance(part, ex.Next) for part in ex.subexpressions(condition))
 
 
-def _array(values: Iterable[Any], kind: Kind) -> Any:
+def array_of_kind(values: Iterable[Any], kind: Kind) -> Any:
+    """Return values as an Arrow array; raises one of `REFUSALS`, or another error, for others."""
     if kind in TIMES:
         values = [None if each is None else each.nanoseconds for each in values]
     return pa.array(values, _TYPES.get(kind, pa.null()))

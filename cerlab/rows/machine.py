@@ -211,6 +211,10 @@ class MissingRow(Exception):
     """Signal that the search needs a row that has not arrived."""
 
 
+class Refused(Exception):
+    """The signal that columns cannot hold the values of a batch, or evaluate its conditions."""
+
+
 @dataclass(slots=True)
 class OpenEnd:
     """The length of a partition that may still grow; comparing beyond it raises `MissingRow`.

@@ -175,7 +175,9 @@ def result_of_scan(W: CompiledScan) -> Result:
         for M in W.walk.matches(scan_options(query)):
             result_rows = result_rows_of(query, M, begins)
             rows.append(result_rows.row if R.order is None else R.order[result_rows.row])
-            for column, values in zip(measures, _measures(W, M, result_rows), strict=True):
+            for column, values in zip(
+                measures, measures_of(query, M, result_rows, begins, W.slow), strict=True
+            ):
                 column.append(values)
     except Stuck as error:
         row = error.row if R.order is None else int(R.order[error.row])
@@ -232,34 +234,36 @@ def result_rows_of(query: rp.RowPattern, M: Matches, begins: Int64s) -> ResultRo
     return ResultRows(match[keep], row[keep], visible[keep])
 
 
-def _measures(W: CompiledScan, M: Matches, result_rows: ResultRows) -> Iterator[Any]:
-    """Yield the values of each measure, as columns."""
-    query = W.machine.query
-    S = MeasureInput(
-        W.rows, M, result_rows, rp.variables(query.pattern), rp.members(query), offsets_of(M)
-    )
+def measures_of(
+    query: rp.RowPattern, M: Matches, result_rows: ResultRows, begins: Int64s, slow: ByValue
+) -> Iterator[Any]:
+    """Yield the values of each measure in the rows of the result for a batch of matches."""
+    R, variables = slow.rows, rp.variables(query.pattern)
+    S = MeasureInput(R, M, result_rows, variables, rp.members(query), offsets_of(M))
     is_unmatched = M.length[result_rows.match] < 0
     for each in query.measures:
         try:
-            values = measure(over_integers(each.expression, W.rows), S)
+            values = measure(over_integers(each.expression, R), S)
             yield null_where(values, len(result_rows.row), is_unmatched)
         except REFUSALS:
-            if (name := f"the measure {each.name}") not in W.slow.by_value:
-                W.slow.by_value.append(name)
-            yield list(_measured_by_value(W, each.expression, S))
+            if (name := f"the measure {each.name}") not in slow.by_value:
+                slow.by_value.append(name)
+            yield list(_measured_by_value(slow, begins, each.expression, S))
 
 
-def _measured_by_value(W: CompiledScan, e: ex.Expression, S: MeasureInput) -> Iterator[Any]:
-    """Yield the values of a measure row by row, computed in Python."""
-    M, value = S.M, of_mapping(e, W.rows.names)
+def _measured_by_value(
+    slow: ByValue, begins: Int64s, e: ex.Expression, S: MeasureInput
+) -> Iterator[Any]:
+    """Yield the values of a measure, one row of the result at a time."""
+    M, value = S.M, of_mapping(e, slow.rows.names)
     current, mapping = -1, GrowingMapping({}, 0, {})
     for match, visible in zip(S.result.match.tolist(), S.result.visible.tolist(), strict=True):
         if M.length[match] < 0:
             yield None
             continue
         if match != current:
-            current, begin = match, int(W.begins[M.start[match]])
-            mapping = W.slow.partition(begin)
+            current, begin = match, int(begins[M.start[match]])
+            mapping = slow.partition(begin)
             mapping.begin(int(M.start[match]) - begin, int(M.number[match]))
             first = S.offsets[match]
             for k in range(first, first + M.length[match]):

@@ -8,7 +8,7 @@ together return the result of `match_recognize` on all rows, in each partition i
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import NoneType
 from typing import TYPE_CHECKING, Any
@@ -35,7 +35,7 @@ from cerlab.rows.compile import (
     without_truths,
 )
 from cerlab.rows.kinds import Kind
-from cerlab.rows.machine import GrowingMapping, MissingRow, OpenEnd, ScanResult, Search
+from cerlab.rows.machine import GrowingMapping, MissingRow, OpenEnd, Refused, ScanResult, Search
 from cerlab.rows.recognise import (
     as_table,
     check_far,
@@ -53,6 +53,7 @@ from cerlab.rows.types import Binding, InputColumn, StaticType, bind
 if TYPE_CHECKING:
     from cerlab.engine.late_events import InOrder, Length
     from cerlab.rows.batch_conditions import BatchConditions
+    from cerlab.rows.live_columns import LivePartitions
 
 FEWEST = 64
 """The least number of rows to drop; also at least half of the kept rows, so that moving the rest
@@ -167,6 +168,13 @@ class RowPatternSession:
         self.read = 0
         """The number of rows read, also before a state; rows that are held back are not read."""
         self._conditions: BatchConditions | None = None
+        self._live: LivePartitions | None = None
+        """The partitions in arrays, if they are; `_partitions` is empty then."""
+        self._numbers: dict[tuple[Any, ...], int] = {}
+        """The number of each partition in arrays, by its key."""
+        self._stays = False
+        """True if the partitions stay in lists until the columns change."""
+        self._inputs: list[str] = []
         self._fields: dict[str, Any] = {}
         """The columns so far, and their types."""
         self._partitions: dict[tuple[Any, ...], _Partition] = {}
@@ -220,8 +228,8 @@ class RowPatternSession:
         self._check()
         table = with_paths(self._query, as_table(rows))
         if not table.num_rows:
-            return self._table([], [])
-        # with 100,000 partitions, garbage collection took half of the time
+            return self._given([])
+        # with 100,000 partitions, looking for circles among them took half of the time
         with without_collection():
             return self._push(table)
 
@@ -266,6 +274,7 @@ class RowPatternSession:
             hint = 'rows of a partition come in its order; "end" says that no row will come'
             raise UsageError("CER0828", f"until={until!r} is not 'end'", hint=hint)
         self._stopped = True
+        self._leave_arrays()
         for part in self._partitions.values():
             part.set_length(is_over=True)
         result = self._given([*self._partitions.values()])
@@ -325,23 +334,25 @@ class RowPatternSession:
     def _take(
         self, batch: Mapping[str, Sequence[Value]], count: int
     ) -> tuple[list[_Partition], BadData | None]:
-        """Add rows to their partitions, up to the first that is before its predecessor."""
+        """Add rows to their partitions, up to one that is before its predecessor."""
+        if self._by_arrays(count):
+            try:
+                return self._take_by_arrays(batch, count)
+            except Refused:
+                self._leave_arrays()
         touched = dict[int, tuple[_Partition, int]]()
-        query, names = self._query, self._binding.names
+        keys, order, ordering = self._keys_and_order(batch, count)
         absent: Sequence[Value] = [None] * count
         values = [(name, batch.get(name, absent)) for name in self._kept]
-        keys = [batch.get(names[c.name], absent) for c in query.partition_by]
-        order = [(batch.get(names[o.column.name], absent), o) for o in query.order_by]
         error = None
-        for i in range(count):
-            key = tuple([same_key(column[i]) for column in keys])
+        for i, key in enumerate(keys):
             if (part := self._partitions.get(key)) is None:
                 nothing: dict[Any, list[Any]] = {name: [] for name in self._kept}
                 nothing |= without_truths(self._machine, 0)
                 part = _Partition(len(self._partitions), nothing, [])
                 part.begin(self._machine, self._reach)
                 self._partitions[key] = part
-            elif order and self._is_before(part, order, i):
+            elif order and self._is_before([part.columns[n][-1] for n in ordering], order, i):
                 error = self._before(i)
                 break
             if part.number not in touched:
@@ -354,6 +365,91 @@ class RowPatternSession:
         self._test([*touched.values()], count)
         return [part for part, _ in touched.values()], error
 
+    def _keys_and_order(
+        self, batch: Mapping[str, Sequence[Value]], count: int
+    ) -> tuple[Iterable[tuple[Any, ...]], list[tuple[Sequence[Value], rp.OrderItem]], list[str]]:
+        """Return the key of each row, the columns of ORDER BY, and their names in the table."""
+        query, names = self._query, self._binding.names
+        absent: Sequence[Value] = [None] * count
+        keys = [map(same_key, batch.get(names[c.name], absent)) for c in query.partition_by]
+        ordering = [names[o.column.name] for o in query.order_by]
+        order = [(batch.get(n, absent), o) for n, o in zip(ordering, query.order_by, strict=True)]
+        return zip(*keys, strict=True) if keys else [()] * count, order, ordering
+
+    # -- rows in arrays -----------------------------------------------------------------------
+
+    def _by_arrays(self, count: int) -> bool:
+        """Return whether the partitions are in arrays; a batch of enough rows moves them there."""
+        if self._live is None and not self._stays and count >= FEW and self.read >= EARLY:
+            from cerlab.rows import live_columns
+
+            self._stays = not live_columns.is_taken(self._machine, self._batch_conditions())
+            if not self._stays:
+                conditions = self._batch_conditions()
+                self._live = live_columns.LivePartitions(
+                    self._machine,
+                    self._binding,
+                    conditions,
+                    reach=self._reach,
+                    few=FEW,
+                    fewest=FEWEST,
+                )
+                saved = [live_columns.SavedPartition(*each) for each in self._saved_lists()]
+                try:
+                    self._live.add(saved, self.read)
+                except Refused:
+                    self._live, self._stays = None, True
+                else:
+                    self._numbers = {key: n for n, key in enumerate(self._partitions)}
+                    self._partitions = {}
+        return self._live is not None
+
+    def _take_by_arrays(
+        self, batch: Mapping[str, Sequence[Value]], count: int
+    ) -> tuple[list[_Partition], BadData | None]:
+        """Add rows as `_take`; raises `Refused`, with no row added, for values without arrays."""
+        assert self._live is not None
+        self._live.hold(batch, count)
+        keys, order, ordering = self._keys_and_order(batch, count)
+        numbers, last, begin = self._numbers, self._live.last, self._live.count
+        columns = [self._live.columns[name] for name in ordering]
+        partition, error = list[int](), None
+        for i, key in enumerate(keys):
+            number = numbers.setdefault(key, len(last))
+            if number == len(last):
+                last.append(begin + i)
+            else:
+                row = last[number]
+                if order and self._is_before([column[row] for column in columns], order, i):
+                    error = self._before(i)
+                    break
+                last[number] = begin + i
+            partition.append(number)
+        first, self.read = self.read, self.read + len(partition)
+        try:
+            self._live.read(partition, first)
+        except Refused:
+            self._leave_arrays()
+            parts = [*self._partitions.values()]
+            return [parts[number] for number in sorted({*partition})], error
+        return [], error
+
+    def _leave_arrays(self) -> None:
+        """Move the partitions from arrays to lists, where they stay until the columns change."""
+        if self._live is not None:
+            live, self._live, self._stays = self._live, None, True
+            for saved in live.saved():
+                self._resume_partition(*saved)
+
+    def _batch_conditions(self) -> BatchConditions:
+        if self._conditions is None:
+            from cerlab.rows.batch_conditions import BatchConditions
+
+            self._conditions = BatchConditions(self._machine, self._binding, self._reach)
+        return self._conditions
+
+    # -- conditions and order -----------------------------------------------------------------
+
     def _test(self, touched: Sequence[tuple[_Partition, int]], count: int) -> None:
         """Evaluate conditions on the new rows of some partitions."""
         names = [*without_truths(self._machine, 0)]
@@ -362,18 +458,14 @@ class RowPatternSession:
             for name in names:
                 part.columns[name] += [None] * (len(part.positions) - first)
         if count >= FEW and self.read >= EARLY:
-            if self._conditions is None:
-                from cerlab.rows.batch_conditions import BatchConditions
-
-                self._conditions = BatchConditions(self._machine, self._binding, self._reach)
-            self._conditions.evaluate([(part.columns, first) for part, first in touched])
+            conditions = self._batch_conditions()
+            conditions.evaluate([(part.columns, first) for part, first in touched])
 
     def _is_before(
-        self, part: _Partition, order: Sequence[tuple[Any, rp.OrderItem]], i: int
+        self, lasts: Sequence[Value], order: Sequence[tuple[Any, rp.OrderItem]], i: int
     ) -> bool:
-        """Return whether a row comes before the last row of its partition."""
-        for column, item in order:
-            last = part.columns[self._binding.names[item.column.name]][-1]
+        """Return whether row i comes before the last one of its partition, with values `lasts`."""
+        for last, (column, item) in zip(lasts, order, strict=True):
             now = column[i]
             if isinstance(last, Timestamp) and isinstance(now, Timestamp):
                 # comparing integers takes a tenth of the time of comparing timestamps
@@ -415,12 +507,15 @@ class RowPatternSession:
     def _set_columns(self, fields: dict[str, Any]) -> None:
         import pyarrow as pa
 
+        self._leave_arrays()
         self._kinds = {name: _kind_of(kind) for name, kind in fields.items()}
         self._binding: Binding = bind(self._query, self._kinds)
         self._machine = machine(self._query, self._binding)
-        self._conditions = None
+        self._conditions, self._stays = None, False
         self._fields, self._schema = fields, pa.schema([*fields.items()])
-        self._kept = self._binding.read
+        self._kept, self._inputs = self._binding.read, self._binding.inputs
+        # most pushes of a row add nothing: making this table took a quarter of their time
+        self._empty = self._table({n: [] for n in self._inputs}, [[] for _ in self._query.measures])
         for part in self._partitions.values():
             for name in self._kept:
                 part.columns.setdefault(name, [None] * len(part.positions))
@@ -431,34 +526,38 @@ class RowPatternSession:
     # -- rows out -----------------------------------------------------------------------------
 
     def _given(self, parts: Sequence[_Partition]) -> Any:
-        """Return the rows of the result from some partitions that later rows cannot change."""
-        measures: list[tuple[Any, ...]] = []
-        inputs: list[list[Value]] = []
-        names = self._binding.inputs if parts else []
+        """Return the rows of the result that later rows of these partitions cannot change."""
+        if self._live is not None:
+            found = self._live.certain()
+            return self._empty if found is None else self._table(*found)
+        measures: list[list[Value]] = [[] for _ in self._query.measures]
+        inputs: dict[str, list[Value]] = {name: [] for name in self._inputs}
         try:
             for part in parts:
                 for j, values in part.certain(self._machine):
-                    measures.append(values)
-                    inputs.append([part.columns[name][j] for name in names])
+                    for column, value in zip(measures, values, strict=True):
+                        column.append(value)
+                    for name, column in inputs.items():
+                        column.append(part.columns[name][j])
         except BadData as error:
             error.matches = self._table(inputs, measures)
             raise
-        return self._table(inputs, measures)
+        is_empty = not any(map(len, (*measures[:1], *inputs.values())))
+        return self._empty if self._fields and is_empty else self._table(inputs, measures)
 
-    def _table(self, inputs: list[list[Value]], measures: Sequence[tuple[Any, ...]]) -> Any:
+    def _table(self, inputs: Mapping[str, Any], measures: Sequence[Any]) -> Any:
         import pyarrow as pa
 
         if not self._fields:
             return pa.table({})
-        arrays, names, k = [], [], 0
+        arrays, names = [], []
         for column in self._binding.output:
             names.append(column.name)
             if isinstance(column, InputColumn):
                 static = StaticType(self._kinds[column.column], column.column)
-                values = [row[k] for row in inputs]
-                k += 1
+                values = inputs[column.column]
             else:
-                static, values = column.type, [row[column.index] for row in measures]
+                static, values = column.type, measures[column.index]
             arrays.append(measure_array(values, column.name, static, self._schema))
         return pa.Table.from_arrays(arrays, names=names)
 
@@ -471,20 +570,27 @@ class RowPatternSession:
         """
         if self._stopped:
             self._check()
-        state = self._state_with([*self._partitions.values()])
+        state = self._state_with([*self._saved()])
         return state if self._order is None else self._order.state(state)
 
     def states(self) -> Iterator[tuple[int, bytes]]:
-        """Yield, for each partition, the number of its last row and its state."""
-        for part in self._partitions.values():
-            yield part.positions[-1], self._state_with([part])
+        """Yield the number of the last row of each partition, and a state of that partition."""
+        for saved in self._saved():
+            yield saved[4][-1], self._state_with([saved])
 
-    def _state_with(self, parts: Sequence[_Partition]) -> bytes:
+    def _saved(self) -> Iterator[Sequence[Any]]:
+        """Yield the partitions as a state has them."""
+        return self._saved_lists() if self._live is None else self._live.saved()
+
+    def _saved_lists(self) -> Iterator[Sequence[Any]]:
+        return map(self._state_of, self._partitions.values())
+
+    def _state_with(self, parts: Sequence[Sequence[Any]]) -> bytes:
         values = {
             "over": self._over,
             "taken": self.read,
             "columns": [(name, str(kind)) for name, kind in self._fields.items()],
-            "partitions": [self._state_of(part) for part in parts],
+            "partitions": [[*part] for part in parts],
         }
         return codec.write(ROW_SESSION, self._of, values, {})
 
@@ -504,6 +610,7 @@ class RowPatternSession:
     def resume(self, state: bytes) -> None:
         """Add the partitions of a saved state; raise `BadData` for other bytes."""
         values, _ = codec.read(ROW_SESSION, self._of, state)
+        self._leave_arrays()
         with reading_state():
             self._over, self.read = values["over"], max(self.read, values["taken"])
             fields = {name: _type_of(kind) for name, kind in values["columns"]}
@@ -541,6 +648,7 @@ class RowPatternSession:
 
     def __repr__(self) -> str:
         rows = sum(len(part.positions) for part in self._partitions.values())
+        rows += 0 if self._live is None else self._live.count
         return f"<RowPatternSession: {self.read:,} rows pushed, {rows:,} kept>"
 
 

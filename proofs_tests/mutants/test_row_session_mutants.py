@@ -9,21 +9,27 @@ from typing import Any
 from cerlab.engine.late_events import InOrder
 from cerlab.errors import BadData
 from cerlab.model.stream import Stream
+from cerlab.rows import live_kernels
 from cerlab.rows.batch_conditions import BatchConditions
+from cerlab.rows.live_columns import LivePartitions, SavedPartition
 from cerlab.rows.machine import OpenEnd, Search
 from cerlab.rows.session import RowPatternSession, _Partition
 from proofs_tests.mutants.driver import kills, mutant, on_seeds
-from proofs_tests.rows.test_sessions import agree, agree_in_any_order
+from proofs_tests.rows.test_sessions import agree, agree_in_any_order, agree_in_arrays
 
 _ADVANCE = InOrder.advance
+_DROP_FROM_ARRAYS = LivePartitions._drop
 _EVALUATE = BatchConditions.evaluate
-_ROWS = BatchConditions._rows
+_ROWS = BatchConditions.rows
 _CERTAIN = _Partition.certain
 _DROP = _Partition._drop
 _FORGET = Search._forget
+_GATHER = live_kernels.gather
 _GIVE_BEFORE = InOrder._give_before
 _GIVEN_STREAM = InOrder._given_stream
 _ORDER_STATE = InOrder.state
+_SAVED = LivePartitions.saved
+_SET_LETTERS = LivePartitions._set_letters
 _STATE_OF = RowPatternSession._state_of
 
 
@@ -116,7 +122,32 @@ def late_rows_agree(rng: Random) -> bool:
         raise AssertionError from error
 
 
+def arrays_without_reach(self: LivePartitions) -> None:
+    """Rows before a match are dropped from arrays, PREV or not."""
+    reach, self._reach = self._reach, 0
+    _DROP_FROM_ARRAYS(self)
+    self._reach = reach
+
+
+def letters_of_new_rows(self: LivePartitions, rows: Any, numbers: Any) -> None:
+    """Conditions in arrays do not see the rows of earlier batches."""
+    reach, self._reach = self._reach, 0
+    _SET_LETTERS(self, rows, numbers)
+    self._reach = reach
+
+
+def matches_of_one_push(self: LivePartitions) -> Iterator[SavedPartition]:
+    """A state of arrays does not tell the number of matches so far."""
+    return (saved._replace(number=0) for saved in _SAVED(self))
+
+
+def measures_of_the_match_alone(R: Any, F: Any, matches: int, reach: int, G: Any) -> Any:
+    """PREV in a measure does not see the rows before the match."""
+    return _GATHER(R, F, matches, 0, G)
+
+
 SEEDS = on_seeds(agree, 2_000)
+ARRAY_SEEDS = on_seeds(agree_in_arrays, 2_000)
 LATE_SEEDS = on_seeds(late_rows_agree, 600)
 
 MUTANTS = [
@@ -127,8 +158,12 @@ MUTANTS = [
     mutant(SEEDS, RowPatternSession, "_state_of", numbers_begin_again),
     mutant(SEEDS, _Partition, "certain", matches_are_forgotten),
     mutant(SEEDS, BatchConditions, "evaluate", without_rows_before),
-    mutant(SEEDS, BatchConditions, "_rows", one_partition),
+    mutant(SEEDS, BatchConditions, "rows", one_partition),
     mutant(SEEDS, _Partition, "_drop", truths_stay),
+    mutant(ARRAY_SEEDS, LivePartitions, "_drop", arrays_without_reach),
+    mutant(ARRAY_SEEDS, LivePartitions, "_set_letters", letters_of_new_rows),
+    mutant(ARRAY_SEEDS, LivePartitions, "saved", matches_of_one_push),
+    mutant(ARRAY_SEEDS, live_kernels, "gather", measures_of_the_match_alone),
     mutant(LATE_SEEDS, InOrder, "_give_before", released_early),
     mutant(LATE_SEEDS, InOrder, "_given_stream", last_tie_first),
     mutant(LATE_SEEDS, InOrder, "advance", a_promise_forgets),

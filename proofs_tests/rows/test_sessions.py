@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import islice
 from random import Random
 from typing import Any, get_args
@@ -13,6 +14,7 @@ import pytest
 import cerlab
 from cerlab import CerlabError
 from cerlab.rows import session as row_session
+from cerlab.rows import syntax as rp
 from cerlab.rows.session import ROW_SESSION, RowPatternSession
 from cerlab.rows.syntax import RowPattern
 from cerlab.testing import random_row_pattern, random_row_table
@@ -64,10 +66,20 @@ def agree(rng: Random) -> bool:
         return _agree(rng)
 
 
-def _agree(rng: Random) -> bool:
-    query, table, expected = draw(rng)
+def agree_in_arrays(rng: Random) -> bool:
+    """Compare as `agree`, for queries whose partitions arrays can hold."""
+    with (
+        patch.object(row_session, "FEWEST", rng.choice((1, 4))),
+        patch.object(row_session, "FEW", rng.choice((1, 2))),
+        patch.object(row_session, "EARLY", rng.choice((0, 3))),
+    ):
+        return _agree(rng, in_arrays=True)
+
+
+def _agree(rng: Random, *, in_arrays: bool = False) -> bool:
+    query, table, expected = draw(rng, in_arrays=in_arrays)
     if not expected:
-        query, table, expected = draw(rng)
+        query, table, expected = draw(rng, in_arrays=in_arrays)
     rows = table.to_pylist()
     session, found, at = RowPatternSession(query), list[dict[str, Any]](), 0
     while at < len(rows):
@@ -81,10 +93,13 @@ def _agree(rng: Random) -> bool:
     return bool(expected)
 
 
-def draw(rng: Random) -> tuple[RowPattern, Any, list[dict[str, Any]]]:
+def draw(rng: Random, *, in_arrays: bool = False) -> tuple[RowPattern, Any, list[dict[str, Any]]]:
     """Return a query, a table in the order of ORDER BY, and the result by the search."""
     while True:
         query = random_row_pattern(rng, rng.choice(get_args(Reach)))
+        if in_arrays:
+            rows, skip = rp.RowsPerMatch.ONE, rp.PastLastRow()
+            query = replace(query, rows=rows, skip=skip, within=None)
         drawn = typed_table(random_row_table(rng, rows=rng.choice((3, 6, 12))))
         table = pa.Table.from_pylist(sorted_rows(query, drawn), schema=drawn.schema)
         try:
@@ -99,6 +114,10 @@ def draw(rng: Random) -> tuple[RowPattern, Any, list[dict[str, Any]]]:
 
 def test_a_session_gives_the_result_on_all_rows(suite: Suite) -> None:
     suite.run(agree, deep_count=20_000)
+
+
+def test_a_session_in_arrays_gives_the_result_on_all_rows(suite: Suite) -> None:
+    suite.run(agree_in_arrays, deep_count=20_000)
 
 
 def agree_in_any_order(rng: Random) -> bool:
@@ -339,6 +358,34 @@ def test_a_row_costs_the_same_however_long_the_match_is(clause: str, row: Any) -
         costs.append(part.search.attempts - before)
     assert max(costs) <= 4
     assert len(part.positions) == 5_010, "one match is open"
+
+
+@pytest.mark.parametrize(("clause", "row"), STEADY, ids=["session", "rising", "until"])
+def test_a_batch_costs_the_same_however_long_the_match_is(clause: str, row: Any) -> None:
+    session, costs = RowPatternSession(clause), list[int]()
+    with patch.object(row_session, "EARLY", 0):
+        for n in range(0, 100_100, 1_001):
+            before = session._live.attempts if session._live is not None else 0
+            session.push([row(i) for i in range(n, n + 1_000)])
+            assert session._live is not None
+            costs.append(session._live.attempts - before)
+            few = session._live.attempts
+            session.push([row(n + 1_000)])
+            assert session._live.attempts - few <= 4
+    assert max(costs) <= 4_000
+    assert session._live is not None
+    assert session._live.count == session.pushed == 100_100, "one match is open"
+
+
+def test_arrays_drop_rows_before_the_open_matches() -> None:
+    session = RowPatternSession(GAP)
+    with patch.object(row_session, "EARLY", 0):
+        for n in range(100):
+            session.push([{"k": k, "t": n * 40} for k in range(100)])
+    assert session._live is not None
+    assert session._live.count <= 4 * 100
+    ends = [row["e"] for row in session.advance("end").to_pylist()]
+    assert ends == [99 * 40] * 100
 
 
 def test_rows_before_the_open_match_are_dropped() -> None:
