@@ -1,4 +1,4 @@
-"""The directive ``railroad``: rules of a grammar file as railroad diagrams.
+"""The directive ``railroad``: rules of a grammar file as railroad diagrams, with links to SVG.
 
 ::
 
@@ -43,15 +43,35 @@ class Railroad(Directive):
         for name in " ".join(self.content).split():
             drawing = io.StringIO()
             railroad.Diagram(_drawn(rules[name], name)).writeSvg(drawing.write)
+            link = f'<a href="{self._file(rules[name], name)}">'
             page.append(
                 nodes.raw(
                     "",
                     f'<figure class="railroad" tabindex="0" aria-label="the rule {name}">'
-                    f"<figcaption>{name}</figcaption>{drawing.getvalue()}</figure>",
+                    f"<figcaption>{name} ({link}SVG</a>)</figcaption>{drawing.getvalue()}</figure>",
                     format="html",
                 )
             )
         return page
+
+    def _file(self, rule: Any, name: str) -> str:
+        """Write the diagram with its styles to a file of the site; return its address."""
+        env = self.state.document.settings.env
+        file = f"_images/railroad-{env.docname.replace('/', '-')}-{name}.svg"
+        path = Path(env.app.outdir, file)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("w", encoding="utf-8") as out:
+            railroad.Diagram(_drawn(rule, name)).writeStandalone(out.write, _STYLES)
+        return "../" * env.docname.count("/") + file
+
+
+_STYLES = """
+svg.railroad-diagram path { stroke: black; stroke-width: 1.5; fill: none; }
+svg.railroad-diagram rect { stroke: black; stroke-width: 1.5; fill: none; }
+svg.railroad-diagram text { font: 14px monospace; text-anchor: middle; }
+svg.railroad-diagram g.non-terminal text { font-style: italic; }
+"""
+"""Styles of a diagram that stands alone; in a page it has those of `manual.css`."""
 
 
 @cache

@@ -10,6 +10,7 @@ from functools import cache
 from html import unescape
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
@@ -58,6 +59,14 @@ def test_notebooks_are_in_the_site_as_they_ran_and_links_lead_to_what_is_there(s
         assert "cell_output" in shown
         assert ".widget()" not in notebook.read_text(encoding="utf-8") or STEPPER in shown
         assert "widget-state" not in shown, "nothing on the page reads it"
+    diagrams = sorted(site.glob("_images/railroad-*.svg"))
+    assert len(diagrams) == sum(
+        p.read_text().count('class="railroad"') for p in site.rglob("*.html")
+    )
+    for diagram in diagrams:
+        alone = ElementTree.parse(diagram).getroot()
+        assert alone.tag == "{http://www.w3.org/2000/svg}svg"
+        assert "font: 14px" in "".join(alone.itertext())
     for page in sorted(site.rglob("*.html")):
         fetched = re.findall(FETCHED, page.read_text(encoding="utf-8"))
         assert fetched == [], f"{page.name} needs a network"
