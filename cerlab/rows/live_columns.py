@@ -102,7 +102,7 @@ class LivePartitions:
         self.positions = none
         """The number of each row in the session."""
         self.count, self._limit = 0, fewest
-        self._touched = none
+        self._touched, self._is_over = none, False
         self.last: list[int] = []
         """The last row of each partition."""
         self._cursor = np.zeros(1, np.int64)
@@ -197,13 +197,18 @@ class LivePartitions:
 
     # -- rows out -----------------------------------------------------------------------------
 
+    def end(self) -> None:
+        """Let the searches know that no further row comes."""
+        self._is_over, self._touched = True, np.arange(len(self.last))
+
     def certain(self) -> tuple[dict[str, list[Any]], list[Any]] | None:
         """Return the result of the partitions that were read last; None if it has no rows.
 
         It has the values of columns by name, and the values of each measure.
         """
         F = k.Found(*np.zeros((4, self.count + len(self._touched)), np.int64))
-        found = k.search(self._steps, self._rows, self._partitions, self._touched, F, self._cursor)
+        some, is_over = self._touched, int(self._is_over)
+        found = k.search(self._steps, self._rows, self._partitions, some, is_over, F, self._cursor)
         self._touched = np.zeros(0, np.int64)
         if not found:
             return None

@@ -85,10 +85,12 @@ def add_rows(S: Steps, R: Rows, P: Partitions, partition: Int64s, first: int) ->
 
 
 @kernel
-def search(S: Steps, R: Rows, P: Partitions, some: Int64s, F: Found, cursor: Int64s) -> int:
+def search(
+    S: Steps, R: Rows, P: Partitions, some: Int64s, is_over: int, F: Found, cursor: Int64s
+) -> int:
     """Resume the searches of some partitions until each waits; return the number of matches.
 
-    ``cursor[0]`` counts the tried steps.
+    With `is_over` no further row comes. ``cursor[0]`` counts the tried steps.
     """
     matches = 0
     for n in range(len(some)):
@@ -98,8 +100,11 @@ def search(S: Steps, R: Rows, P: Partitions, some: Int64s, F: Found, cursor: Int
             q = P.waits[p] if row == NONE else R.state[row]
             k = S.first[q] if row == NONE else R.step[row]
             end = S.first[q + 1]
-            if row == NONE and k < end and S.variable[k] != ACCEPTS:
-                break
+            if row == NONE:
+                while is_over and k < end and S.variable[k] != ACCEPTS:
+                    k += 1
+                if k < end and S.variable[k] != ACCEPTS:
+                    break
             is_read, accepts = False, False
             while k < end and not is_read and not accepts:
                 cursor[0] += 1

@@ -274,7 +274,8 @@ class RowPatternSession:
             hint = 'rows of a partition come in its order; "end" says that no row will come'
             raise UsageError("CER0828", f"until={until!r} is not 'end'", hint=hint)
         self._stopped = True
-        self._leave_arrays()
+        if self._live is not None:
+            self._live.end()
         for part in self._partitions.values():
             part.set_length(is_over=True)
         result = self._given([*self._partitions.values()])

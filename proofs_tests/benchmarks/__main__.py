@@ -53,6 +53,9 @@ labels and a count, each beside the simpler query with the same steps.
 with: scan, partitions, quantifier, navigation, each also on half of its rows. With --against flink
 Flink SQL runs them, too, which refuses the last two.
 
+"live" is a log of 100,000 users by row patterns: pushed to a session row by row and in batches, and
+piped to cerlab run beside reading the pipe alone.
+
 "questions" are what users ask of a shop's log, each as a whole process on a file of Parquet, beside
 DuckDB and, where they are installed and say it shortly, ClickHouse (chdb) and polars.
 
@@ -70,6 +73,7 @@ examples, after python -m proofs_tests.benchmarks:
   --queries foundations --events 1000000
   --queries time --events 10000000 --runs 1
   --queries rows --against flink --flink-python PATH
+  --queries live --events 1000000
   --queries questions --events 10000000
   --events 20000000 --spark 2                a query with three tests on the price, by key
   --queries S3 --events 50000000 --spark 2
@@ -95,6 +99,7 @@ READS: dict[str, set[str]] = {
     "foundations": {"queries", "events", "runs"},
     "time": {"queries", "events", "runs"},
     "rows": {"queries", "runs", "against", "flink_python"},
+    "live": {"queries", "events", "runs"},
     "questions": {"queries", "events", "runs"},
 }
 """The options that each kind of measurement reads; all others are errors there."""
@@ -118,7 +123,7 @@ def parser() -> argparse.ArgumentParser:
     add(
         "--queries",
         metavar="S3,Q1",
-        help="names, all, figures, registers, srt, foundations, time, rows, questions",
+        help="names, all, figures, registers, srt, foundations, time, rows, live, questions",
     )
     number("--runs", help=f"measured runs of each query (default: {RUNS}; of paths {PATH_RUNS})")
     switch("--count", help="also count() without enumeration")
@@ -208,6 +213,10 @@ def _rows(kind: str, arguments: argparse.Namespace) -> Iterator[Row]:
             from proofs_tests.benchmarks.questions import measure_questions
 
             return measure_questions(events, arguments.runs or PATH_RUNS)
+        case "live":
+            from proofs_tests.benchmarks.rows import measure_live
+
+            return measure_live(events, arguments.runs or PATH_RUNS)
         case "rows":
             from proofs_tests.benchmarks.rows import measure_rows
 

@@ -1,21 +1,30 @@
 """Row patterns on tables in memory: the four first benchmarks of DuckDB's MATCH_RECOGNIZE.
 
 Its authors give 0.146, 0.057, 0.072 and 0.055 seconds on 16 cores; here it is one core, from an
-Arrow table to an Arrow table, which has the rows that they count.
+Arrow table to an Arrow table, which has the rows that they count. A live log of users, whose
+sessions end after 30 minutes without a row, is pushed in batches and piped to `cerlab run`.
 """
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from functools import partial
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv as pa_csv
 
-from cerlab import explain_rows, match_recognize, parse_rows
+from cerlab import explain_rows, match_recognize, parse_rows, session
 from proofs_tests.benchmarks.peers import beside_flink, flink
-from proofs_tests.benchmarks.timing import Row, medians, rounds
+from proofs_tests.benchmarks.timing import Row, medians, once, rounds
 
 
 class Benchmark(NamedTuple):
@@ -86,3 +95,75 @@ def table_of(name: str, rows: int) -> Any:
     v = i * benchmark.factor % benchmark.modulus
     columns = {"i": pa.array(i, pa.int32()), "v": pa.array(v, pa.int32())}
     return pa.table({"p": pa.array(i // 100, pa.int32()), **columns})
+
+
+LIVE = """MATCH_RECOGNIZE (PARTITION BY user ORDER BY ts
+    MEASURES FIRST(A.ts) AS begins, LAST(ts) AS ends, COUNT(*) AS clicks, LAST(url) AS url
+    PATTERN (A B*) DEFINE B AS B.ts - PREV(B.ts) <= 1800000)"""
+
+KEYS = 100_000
+
+SINGLE = 5_000
+"""The rows that are pushed one by one, at most."""
+
+READ = """from cerlab import io
+for part in io.batches("-", type="row"): part.events"""
+"""The program that only reads what `cerlab run` reads from a pipe."""
+
+
+def measure_live(rows: int, runs: int, keys: int = KEYS) -> Iterator[Row]:
+    """Measure a live log: rows per CPU second of pushes, and pipes beside reading them alone."""
+    table = log_of(rows, keys)
+    for size in (1, 1_000, 10_000):
+        some = table.slice(0, SINGLE) if size == 1 else table
+        seconds = [once(partial(pushed, some, size)).cpu for _ in range(runs)]
+        yield {"path": f"push by {size:,}", "rows": len(some), "rate": len(some) / median(seconds)}
+    with TemporaryDirectory() as folder:
+        files = [Path(folder) / "log.ndjson", Path(folder) / "log.csv"]
+        with files[0].open("w", encoding="utf-8") as file:
+            file.writelines(json.dumps(row) + "\n" for row in table.to_pylist())
+        pa_csv.write_csv(table, files[1])
+        for each in files:
+            run = ["-m", "cerlab", "run", LIVE, "-", "--format", "ndjson"]
+            pairs = [(piped(each, *run), piped(each, "-c", READ)) for _ in range(runs)]
+            cpu, reading = (median(column) for column in zip(*pairs, strict=True))
+            row: Row = {"path": f"pipe of {each.suffix[1:]}", "rows": rows, "rate": rows / cpu}
+            yield row | {"reading": rows / reading, "of_reading": cpu / reading}
+
+
+def log_of(rows: int, keys: int) -> Any:
+    """Return a log of users by chance: a user comes back every 20 minutes on average.
+
+    Times are in milliseconds.
+    """
+    rng = np.random.default_rng(1)
+    pages = pa.array([f"/page/{n}" for n in range(100)])
+    return pa.table(
+        {
+            "user": rng.integers(0, keys, rows),
+            "ts": np.arange(rows) * 20 * 60 * 1_000 // keys,
+            "url": pages.take(pa.array(rng.integers(0, 100, rows))),
+        }
+    )
+
+
+def pushed(table: Any, size: int) -> int:
+    """Push a log in batches; return the number of its sessions."""
+    live: Any = session(LIVE)
+    some = (live.push(table.slice(n, size)).num_rows for n in range(0, len(table), size))
+    count: int = sum(some) + live.advance("end").num_rows
+    return count
+
+
+def piped(file: Path, *words: str) -> float:
+    """Return the CPU seconds of a Python that reads a file by its standard input."""
+    command = [sys.executable, *words]
+    with (
+        file.open("rb") as source,
+        subprocess.Popen(command, stdin=source, stdout=subprocess.DEVNULL) as process,
+    ):
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise RuntimeError(f"python {words[0]} ended with {process.returncode}")
+    return usage.ru_utime + usage.ru_stime

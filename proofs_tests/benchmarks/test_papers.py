@@ -25,7 +25,7 @@ from proofs_tests.benchmarks.foundations import (
 )
 from proofs_tests.benchmarks.memory import MemoryOf, measure_here
 from proofs_tests.benchmarks.registers import OF_FIGURES, PAPER, PATTERNS, WINDOWS, ceql, sremo
-from proofs_tests.benchmarks.rows import BENCHMARKS, measure_rows
+from proofs_tests.benchmarks.rows import BENCHMARKS, log_of, measure_live, measure_rows, pushed
 from proofs_tests.benchmarks.streams import from_file, synthetic
 from proofs_tests.suite import Suite
 
@@ -263,6 +263,15 @@ def test_row_patterns_have_as_many_rows_as_arithmetic_says() -> None:
     assert all(row["cpu"] > 0 for row in runs.values())
     assert "compiled" in runs["scan"]["machine"]
     assert "search" in runs["navigation"]["machine"]
+
+
+def test_a_live_log_is_pushed_and_piped() -> None:
+    rows = [*measure_live(2_000, 1, keys=50)]
+    paths = ["push by 1", "push by 1,000", "push by 10,000", "pipe of ndjson", "pipe of csv"]
+    assert [row["path"] for row in rows] == paths
+    assert all(row["rate"] > 0 for row in rows)
+    log = log_of(2_000, 50)
+    assert pushed(log, 1) == pushed(log, 2_000) > 50
 
 
 def test_row_patterns_on_whole_tables(capsys: pytest.CaptureFixture[str]) -> None:
