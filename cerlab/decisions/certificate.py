@@ -109,7 +109,7 @@ class _Complete:
         return self._number[state]
 
     def moves(self, number: int) -> list[list[int]]:
-        """Return three targets for each letter: before an answer starts, by • and by ∘."""
+        """Return three targets for each letter: without a start, after • and after ∘."""
         if number not in self._rows:
             state = self._states[number]
             self._rows[number] = [self._targets(state, symbol) for symbol in self._symbols]

@@ -44,7 +44,7 @@ T = TypeVar("T")
 def answers_of(
     pattern: AnyPattern, stream: Stream, way: str | Evaluator = AUTO, *, any_order: bool = False
 ) -> Iterator[ComplexEvent]:
-    """Yield the answers of one evaluator by end, as they are found; the fastest ignores the order.
+    """Yield the answers of one evaluator as they are found, by end unless `any_order`.
 
     `way` is the name of the evaluator, or a result of `choose`. If the evaluator does not support
     the pattern, raise `Unsupported` with the names of those that do.

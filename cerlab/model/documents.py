@@ -127,7 +127,7 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any] | _RepeatedKey:
     members: dict[str, Any] = {}
     for name, value in pairs:
         if name in members:
-            # the json module would keep the last of two equal keys; the path is known later
+            # an error later, if a query reads this key: the json module would keep its last value
             return _RepeatedKey(name)
         members[name] = value
     return members

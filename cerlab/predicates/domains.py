@@ -217,7 +217,7 @@ def text_after(low: str, high: str | None, nth: int = 0) -> str:
     """
     if nth < 26 and (high is None or not high.startswith(low)):
         return low + chr(ord("a") + nth)
-    # only added zeros are smaller than any other extension of `low`
+    # `low` followed by NUL characters precedes every other text that begins with `low`
     return low + "\0" * (nth + 1)
 
 

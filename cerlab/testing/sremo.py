@@ -212,7 +212,7 @@ def _event(rng: Choices, shape: Shape) -> Event:
 
 
 def _word(rng: Choices, e: Sremo, v: Registers, shape: Shape) -> tuple[list[Event], Registers]:
-    """Return events that the expression matches from these registers, if easy; new registers."""
+    """Return events that the expression matches, if easily found, and the registers after them."""
     match e:
         case sre.Epsilon() | sre.Empty():
             return [], v

@@ -104,7 +104,7 @@ def telling(T: Drawing) -> frozenset[tuple[Bar, int]]:
 
 
 def in_row(T: Drawing, row: int) -> list[tuple[Bar, int]]:
-    """Return the answers to draw in a row with their tracks, including some that it lacks.
+    """Return the answers to draw in a row with their tracks; missing answers are drawn too.
 
     In rows without gaps, an answer has the same track as in other rows, so missing answers line up;
     a row that lacks more gets separate tracks.

@@ -199,7 +199,7 @@ def _execute(
         return count
     there = _find(scratch, count, skip)
     node = k.NONE
-    # merge the list only to extend or insert it; otherwise the next state gets it as a list
+    # nodes are merged only where a node is needed; the next state can take them as a list
     if take != k.NONE or there != k.NONE:
         node = merge(arena, counters, pool, first, length)
     if take != k.NONE:

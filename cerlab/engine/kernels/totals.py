@@ -49,7 +49,7 @@ MOST_OPS = 1 << 10
 
 
 class TotalRows(NamedTuple):
-    """The totals at the ends, by start and group; numbers have one limb more than in cells."""
+    """The totals over the answers at each end, by start and group, as arrays of limbs."""
 
     event: Int64s  # (rows,)
     start: Int64s  # (rows,): the position where the answers start

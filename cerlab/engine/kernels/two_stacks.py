@@ -285,7 +285,7 @@ def total_after(
     to: int,
     work: int,
 ) -> bool:
-    """Write the totals of the runs in one state that began in the older stack.
+    """Write the totals of those runs in a state whose starts are in the older stack.
 
     The runs in state 0 are at `first`, with a `step` from row to row, and the state has its rows
     from `row` on. The runs at `newer` are added, unless it is NONE. The result has one more limb

@@ -30,7 +30,7 @@ Length: TypeAlias = TimeWindow | AttributeWindow
 
 
 class Moved(NamedTuple):
-    """A bound on starts that some look-backs have moved."""
+    """A bound on the start of an answer, after some look-backs have moved the start."""
 
     branch: int
     many: int

@@ -23,7 +23,7 @@ KINDS = {"number": 1, "text": 2, "boolean": 3, "timestamp": 4, "duration": 5}
 
 
 class Variables(NamedTuple):
-    """The z3 variables of an attribute; the Boolean `truth` is 0 or 1."""
+    """The z3 variables of an attribute; `truth`, for Boolean values, is 0 or 1."""
 
     kind: Any
     number: Any
