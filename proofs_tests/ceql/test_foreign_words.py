@@ -171,7 +171,7 @@ def test_an_ill_formed_query_names_a_recipe(text: str, section: str) -> None:
     with pytest.raises(cerlab.IllFormed) as caught:
         cerlab.parse_query(text)
     assert caught.value.hint.endswith(f"see recipe '{section}' (docs/how_to/recipes.md)")
-    assert f"\n## {section}\n" in PAGES["recipes"]
+    assert f"\n## {section}\n" in PAGES[RECIPES]
 
 
 @pytest.mark.parametrize(

@@ -80,7 +80,7 @@ FOREIGN_WORDS = (
         "MATCH_RECOGNIZE (PARTITION BY user ORDER BY ts PATTERN (A B*) "
         "DEFINE B AS ts <= PREV(ts) + INTERVAL '30' MINUTE)",
         "Sessions with gaps of thirty minutes at most",
-        "coming_from",
+        _COMING,
         "sessions are a row pattern, for cerlab.match_recognize",
     ),
     ForeignWord(
@@ -99,7 +99,7 @@ FOREIGN_WORDS = (
         r"(?:\bsequence\b[^;]*)?\bwith\s+runs\b",
         "SELECT * WHERE A{5} ; B",
         "A five times, then B",
-        "coming_from",
+        _COMING,
     ),
     ForeignWord(
         r"\bsequence\s+(?:by\s+\S+\s*(?:with\b|\[)|with\b|\[)|(?:\bwith\s+)?\bmaxspan\b",
@@ -183,7 +183,7 @@ FOREIGN_WORDS = (
         r"\$\w+\s*:|^\s*rule\s.*?\bwhen\b",
         "SELECT * WHERE A AS a ; B AS b FILTER b.v > a.v",
         "A, and later B",
-        "coming_from",
+        _COMING,
         "AS gives events a label",
     ),
     ForeignWord(
@@ -191,7 +191,7 @@ FOREIGN_WORDS = (
         "SELECT * WHERE A FILTER A[v > 3]",
         why="a condition on an event follows FILTER",
     ),
-    ForeignWord(r"->", "SELECT * WHERE A ; B", "A, and later B", "coming_from"),
+    ForeignWord(r"->", "SELECT * WHERE A ; B", "A, and later B", _COMING),
     ForeignWord(
         r"\bin\s*\(\s*select\b",
         "SELECT * WHERE A FILTER A[v IN {1, 2}]",
