@@ -62,7 +62,7 @@ def match(question: AnyQuestion) -> tuple[Candidate, Region] | None:
 
 
 def first_passing(question: AnyQuestion, exact: Sequence[Candidate]) -> Candidate:
-    """Return the first candidate that satisfies all clauses, or else the one whose failure is last.
+    """Return the first candidate that satisfies all clauses, or else the one that fails latest.
 
     `exact` are the candidates without other failures.
     """

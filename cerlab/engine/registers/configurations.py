@@ -231,7 +231,7 @@ class Configurations:
         return is_free
 
     def collect(self, lowest: int) -> None:
-        """Delete configurations outside every window, and nodes that none of the others reach."""
+        """Delete configurations outside every window, and nodes that no kept configuration reaches."""
         live, counters = self._live, self._counters
         sweep(live, counters, self._arena, lowest)
         (survivors,) = np.nonzero(~self._is_free() & (live.node != k.NONE))
