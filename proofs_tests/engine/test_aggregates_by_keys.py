@@ -72,7 +72,7 @@ def random_request(rng: Random, key: list[str]) -> dict[str, Any]:
     numbers = [f"{label}.{name}" for label in "ab" for name in "dn"]
     sums: dict[str, Any] = {"sum": rng.sample(numbers, 2), "avg": rng.sample(numbers, 1)}
     if rng.random() < 0.3:
-        return sums
+        return rng.choice((sums, sums, {}))
     others = [f"{label}.{name}" for label in "ab" for name in ATTRIBUTES]
     groups = [*rng.sample([*key, *rng.choice((["start"], ["b.s"], ["b.at", "b.k"], []))], len(key))]
     if rng.random() < 0.7:
