@@ -320,7 +320,7 @@ def stage(
     read: Callable[[], Stream] | None = None,
     **options: Any,
 ) -> Any:
-    """Return the value that `show` draws for a parsed query; `read` returns its events.
+    """Return the value that `show` draws for a parsed query, on the stream that `read` returns.
 
     Raises as `show`, before anything is read.
     """

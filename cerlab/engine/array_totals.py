@@ -314,7 +314,7 @@ class OpenRuns(NamedTuple):
 
 
 def _starts_of(partition: Int64s, start: Int64s) -> tuple[Int64s, Int64s]:
-    """Return the row of each distinct start, and each row's index of its start in its partition."""
+    """Return the first row of each start, and for each row the number of its start."""
     order = order_of(partition, start)
     partitions, starts = partition[order], start[order]
     is_first = np.ones(len(order), np.bool_)

@@ -274,7 +274,7 @@ class Totals(Protocol):
         """Return the values that define one group."""
 
     def sums(self, place: tuple[str, str]) -> tuple[list[tuple[int, int]], Numbers]:
-        """Return sums and counts by group, and what the summed integers mean."""
+        """Return pairs (sum, count) by group, and the unit of the sums."""
 
     def extreme(self, measure: Measure) -> Any:
         """Return the column of a minimum or a maximum."""
@@ -404,7 +404,7 @@ class GroupTotals:
         return self._stream.columns.as_read(attribute, values, decode=False)
 
     def sums(self, place: tuple[str, str]) -> tuple[list[tuple[int, int]], Numbers]:
-        """Return sums and counts by group, and what the summed integers mean."""
+        """Return pairs (sum, count) by group, and the unit of the sums."""
         of = self._numbers[place]
         before = self._request.summands[: self._request.summands.index(place)]
         at = sum(len(self._numbers[each].parts) + 1 for each in before)

@@ -142,7 +142,7 @@ class JoinedTotals:
         return [runs[n] for n in self._order] if self._request.groups else [sum(runs)]
 
     def sums(self, place: tuple[str, str]) -> tuple[list[tuple[int, int]], Numbers]:
-        """Return sums and counts by group, and what the summed integers mean."""
+        """Return pairs (sum, count) by group, and the unit of the sums."""
         of_parts = [part.sums[place] for part in self._parts]
         exponent = min(of.exponent for _, of in of_parts)
         meaning = of_parts[0][1]._replace(exponent=exponent)

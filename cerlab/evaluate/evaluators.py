@@ -158,8 +158,8 @@ class WaitsByStep(LabelsOfAnswers):
         if name == "tecs" and self._stages.plan.compares:
             raise Unsupported(
                 "CER0403",
-                "comparisons of labels have no automaton, and neither have waits and windows in "
-                "time before other steps or under a strategy, LIMIT or CONSUME BY",
+                "comparisons of labels have no automaton; under a strategy, LIMIT or CONSUME BY, "
+                "and before other steps, waits and windows in time have none either",
                 hint='evaluator="registers" supports them',
             )
 

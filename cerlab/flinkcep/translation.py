@@ -288,7 +288,7 @@ def _in_window(following: _Taken, once: cel.Formula) -> cel.Formula:
 
 
 def _ending(taken: _Taken, with_next: Callable[[cel.Formula], cel.Formula]) -> cel.Formula:
-    """Return the formula of a part of fixed length, its last event joined with the next part."""
+    """Return the formula of a part of fixed length, followed by the next part."""
     part = taken.part
     once, last = _once(part), with_next(_once(part))
     if part.lo == 1:
@@ -363,7 +363,7 @@ def _away_inside(part: Part, away: tuple[EventTest, ...]) -> tuple[EventTest, ..
 
 
 def _once(part: Part) -> cel.Formula:
-    """Return the formula of one event of a part; ``until`` becomes its condition if possible."""
+    """Return the formula of one event of a part; its ``until`` becomes a condition if possible."""
     test = part.test
     if part.until is not None and part.until.type == test.type:
         if part.until.predicate is None:

@@ -580,7 +580,7 @@ class RowPatternSession:
             yield saved[4][-1], self._state_with([saved])
 
     def _saved(self) -> Iterator[Sequence[Any]]:
-        """Yield the partitions as a state has them."""
+        """Yield each partition in the form that a saved state contains."""
         return self._saved_lists() if self._live is None else self._live.saved()
 
     def _saved_lists(self) -> Iterator[Sequence[Any]]:

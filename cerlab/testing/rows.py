@@ -388,7 +388,7 @@ def _plainer_expressions(e: ex.Expression) -> Iterator[ex.Expression]:
 
 
 def _plainer_tables(table: tuple[dict[str, Any], ...]) -> Iterator[tuple[dict[str, Any], ...]]:
-    """Yield the table without a column, numbered from 0, or with a simpler value in one place."""
+    """Yield simpler tables: without a column, with times 0, 1, .., or with one simpler value."""
     for name in table[0] if table else ():
         yield tuple({c: v for c, v in row.items() if c != name} for row in table)
     in_order = tuple({**row, "t": t} if "t" in row else row for t, row in enumerate(table))

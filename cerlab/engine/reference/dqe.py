@@ -183,7 +183,7 @@ def _timestamp_of(relation: str, row: Row, columns: int) -> int:
             raise BadData(
                 "CER0760",
                 f"{row} of '{relation}' holds {value!r}, which is not a value of a relation",
-                hint="use numbers, text or moments",
+                hint="use numbers, text or timestamps",
             )
     timestamp = row[-1]
     if not isinstance(timestamp, int) or timestamp not in _INT64:

@@ -231,7 +231,7 @@ class Configurations:
         return is_free
 
     def collect(self, lowest: int) -> None:
-        """Delete configurations outside every window, and nodes that no kept configuration reaches."""
+        """Delete configurations outside all windows, and nodes that only they reach."""
         live, counters = self._live, self._counters
         sweep(live, counters, self._arena, lowest)
         (survivors,) = np.nonzero(~self._is_free() & (live.node != k.NONE))
@@ -298,7 +298,7 @@ def _final() -> k.Table:
 
 
 def _scratch() -> k.Scratch:
-    """Return a scratch without room, which transducers do not use."""
+    """Return an empty `Scratch`, because transducers use none."""
     none = np.zeros(0, np.int32)
     return k.Scratch(none, none, np.zeros((0, 0), np.int32))
 

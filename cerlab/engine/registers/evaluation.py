@@ -532,7 +532,7 @@ def _windows(plan: AnyPlan) -> tuple[Window, ...]:
 
 
 def _room(events: int, values: int, constants: int = 0) -> Events:
-    """Return arrays for `events` events."""
+    """Return empty `Events` with room for a number of events."""
     position, order, lowest = np.zeros((3, events), np.int64)
     cells, codes = np.zeros((events, values), np.int64), np.zeros(constants, np.int64)
     symbol, lists = np.zeros(events, np.int32), np.ones(events, np.uint8)

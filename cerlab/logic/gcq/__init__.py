@@ -376,5 +376,5 @@ def _check_row(relation: str, row: Row) -> None:
             raise BadData(
                 "CER0760",
                 f"{row} of '{relation}' holds {v!r}, which is not a value of a relation",
-                hint="use numbers, text or moments",
+                hint="use numbers, text or timestamps",
             )

@@ -79,7 +79,7 @@ class BucketState:
 
 
 def layout_of(machine: Machine | None, state: BucketState) -> Layout:
-    """Return the layout of states like this one; `machine` is None without an automaton."""
+    """Return the layout of the bytes of a `BucketState`; `machine` is None without an automaton."""
     of_engine, names = (RUNS, {}) if machine is None else (TECS, NAMES)
     times = state.sequences.time
     arrays = {**of_engine, "last_time": f"{times.dtype.str} sequences", **SEQUENCES}
