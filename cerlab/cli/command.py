@@ -20,7 +20,10 @@ BETWEEN_LOOKS = 0.25
 """Seconds between two checks of the limits while a command waits: short for a user."""
 
 _SIGNAL = getattr(signal, "SIGURG", None) or signal.SIGBREAK  # type: ignore[attr-defined,unused-ignore]
-"""The signal that interrupts a command at a limit: the system ignores it without a handler."""
+"""The signal that interrupts a command at a limit; without a handler the system ignores it.
+
+Only Windows has SIGBREAK, so mypy elsewhere does not know it.
+"""
 
 
 @contextmanager
