@@ -55,7 +55,7 @@ class _Session(ABC, Generic[Result]):
         over, state = _opened(state)
         self._order, self._run_state = _order_of(time, lateness, state)
         """Buffer of events that may arrive out of order; None without a lateness."""
-        self._waits = query.waits is not None
+        self._waits = query.stages is not None
         if self._order is not None:
             _check_axis(query, self._order.time)
         self._stopped = False
@@ -251,7 +251,7 @@ def _order_of(
 
 def _check_axis(query: AnyPattern, time: TimeAxis) -> None:
     """Raise `UsageError` if answers wait on a time attribute other than the order of events."""
-    windows = () if query.waits is None else query.waits.plan.windows
+    windows = () if query.stages is None else query.stages.plan.windows
     for window in windows:
         if isinstance(window, AttributeWindow) and window.attribute != time.attribute:
             raise UsageError(
@@ -403,7 +403,7 @@ class RowSession(_Session[Any]):
         from cerlab.evaluate.recent import WithEvents
 
         super().__init__(query, time, state, lateness)
-        if query.waits is not None and not has_labels(query, live=True):
+        if query.stages is not None and not has_labels(query, live=True):
             raise Unsupported(
                 "CER0408",
                 "a waiting answer of this formula may come from two parts or two ends",

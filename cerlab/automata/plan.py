@@ -191,7 +191,8 @@ class WaitPlan(PlanClauses):
     """A compiled query with waits: branches whose answers are united.
 
     `plans` are automata without clauses, or transducers if filters compare labels or a wait is
-    inside. If the query `selects`, a single transducer has all its clauses.
+    inside. If the query `selects`, a single transducer has all its clauses. A plan's own strategy
+    selects among the answers that the steps of its branch leave.
     """
 
     plans: tuple[Plan | CorrelatedPlan, ...]

@@ -353,6 +353,16 @@ class Pattern(Drawable, Immutable):
         is_read = self.logic == "so" and is_timed(self.ast.formula)
         return WaitStages(self.ast) if is_read else None
 
+    @property
+    def stages(self) -> WaitStages | None:
+        """The stages that find the answers, or that list them before filters are tested.
+
+        None for other queries; raises as `waits`.
+        """
+        if self.machine_kind == "listed" and self.tested is not None:
+            return self.tested.query.stages
+        return self.waits
+
     @cached_property
     def labelled(self) -> Vcea:
         """The automaton that assigns labels to the positions of answers.
@@ -484,7 +494,7 @@ class SremoPattern(Immutable):
     """A SREMO expression with its transducer."""
 
     schema = None
-    separated = waits = None
+    separated = waits = stages = None
     is_in_context = has_kernels_in_context = False
 
     ast: Sremo

@@ -13,7 +13,8 @@ event of ``f ; g`` if g is one event.
 ``f LOOKBACK d`` moves the start of an answer back; bounds around it are on the moved start. Since
 ``(f LOOKBACK d) ; g`` is ``(f ; g) LOOKBACK d``, it is also allowed at the beginning of a sequence.
 If other steps follow, as in ``(A ; B WITHIN 30 SECONDS) ; C``, f is a transducer, and so it is if
-filters compare labels.
+filters compare labels. A strategy over such bounds, as in ``MAX(A+ WITHIN 30 SECONDS)``, selects
+among the answers of an end that start late enough; it is part of the automaton's plan.
 """
 
 from __future__ import annotations
@@ -69,22 +70,27 @@ def wait_plan(query: CeqlQuery, *, on_registers: bool = False) -> WaitPlan:
     """Return the plan of a query with a wait or a window in time.
 
     Answers that wait are those of transducers if filters compare labels, if a wait or a window is
-    not at the end, or if a clause selects, limits or consumes; with `on_registers` all of them are.
+    not at the end, or if a clause selects, limits or consumes, except for a strategy alone; with
+    `on_registers` all of them are.
     Raise `Unsupported` for strategies and LIMIT over waits, and as `correlated_to_srt`, `IllFormed`
     as `check_consumption`.
     """
     check_consumption(query)
     formula, clauses = _formula_and_clauses(query)
+    strategy = _strategy_inside(formula, clauses)
     if _selects(clauses):
-        return _selecting_plan(formula, clauses)
-    plans: dict[tuple[cel.Formula, bool], int] = {}
+        if on_registers or strategy is None:
+            return _selecting_plan(formula, clauses)
+        clauses["strategy"] = None
+    plans: dict[tuple[cel.Formula, bool, Strategy | None], int] = {}
     machines: list[Plan | CorrelatedPlan] = []
 
-    def number(phi: cel.Formula, *, registers: bool) -> int:
-        if (phi, registers) not in plans:
-            machines.append(_on_registers(phi) if registers else _plain(phi))
-            plans[phi, registers] = len(machines) - 1
-        return plans[phi, registers]
+    def number(phi: cel.Formula, *, registers: bool, strategy: Strategy | None = None) -> int:
+        key = phi, registers, strategy
+        if key not in plans:
+            machines.append(_on_registers(phi) if registers else _plain(phi, strategy))
+            plans[key] = len(machines) - 1
+        return plans[key]
 
     def step(each: _Step) -> WaitStep:
         if not isinstance(each, _Rival):
@@ -94,7 +100,7 @@ def wait_plan(query: CeqlQuery, *, on_registers: bool = False) -> WaitPlan:
     clause = () if query.window is None else (HoldWithin(query.window),)
     numbered = tuple(
         WaitBranch(
-            number(body, registers=on_registers or needs_registers(body)),
+            number(body, registers=on_registers or needs_registers(body), strategy=strategy),
             tuple(map(step, (*steps, *clause))),
         )
         for body, steps in _branches(formula)
@@ -117,6 +123,21 @@ def _selects(clauses: Mapping[str, Any]) -> bool:
     return chosen or clauses["consume"] is not Consume.NONE
 
 
+def _strategy_inside(formula: cel.Formula, clauses: Mapping[str, Any]) -> Strategy | None:
+    """Return a strategy that an automaton's plan can have; None if it takes a transducer.
+
+    The answers that compete have to be those of one automaton, with bounds on their starts only.
+    """
+    strategy: Strategy | None = clauses["strategy"]
+    if strategy is None or clauses["window"] is not None or _selects({**clauses, "strategy": None}):
+        return None
+    branches = [*_branches(formula)]
+    moves = (isinstance(step, Delay | LookBack) for each in branches for step in each.steps)
+    if len(branches) > 1 or any(moves) or needs_registers(branches[0].body):
+        return None
+    return strategy
+
+
 def _selecting_plan(formula: cel.Formula, clauses: Mapping[str, Any]) -> WaitPlan:
     """Return the plan, as one transducer, of a query with a strategy, LIMIT or CONSUME BY."""
     strategy, limit = clauses["strategy"], clauses["limit"]
@@ -128,9 +149,9 @@ def _selecting_plan(formula: cel.Formula, clauses: Mapping[str, Any]) -> WaitPla
     return WaitPlan(plans=(body,), branches=(WaitBranch(0, ()),), **clauses)
 
 
-def _plain(phi: cel.Formula) -> Plan:
+def _plain(phi: cel.Formula, strategy: Strategy | None) -> Plan:
     vcea = cel_to_vcea(phi)
-    return Plan(vcea=vcea, cea=vcea_to_cea(vcea))
+    return Plan(vcea=vcea, cea=vcea_to_cea(vcea), strategy=strategy)
 
 
 def _on_registers(phi: cel.Formula) -> CorrelatedPlan:
@@ -160,7 +181,7 @@ def labels_of_body(query: CeqlQuery) -> Labels:
     """Return the machine that labels answers of a formula with one branch, without their wait."""
     formula, clauses = _formula_and_clauses(query)
     body = formula
-    if not _selects(clauses):
+    if not _selects(clauses) or _strategy_inside(formula, clauses) is not None:
         ((body, _),) = _branches(formula)
     return _labels(body) if needs_registers(body) else Labels(cel_to_vcea(body))
 

@@ -26,7 +26,7 @@ from cerlab.automata.plan import (
     WaitPlan,
     WaitStep,
 )
-from cerlab.automata.strategy import Machine
+from cerlab.automata.strategy import Machine, StrategyCea
 from cerlab.display import Explanation
 from cerlab.engine.answers import (
     PART_OF_LISTED,
@@ -289,6 +289,9 @@ def explain_waits(
         lines.append(f"{names[-1]}: {_predicates_of(machine)}")
     for branch in plan.branches:
         steps = "; ".join(map(words, branch.steps)) or "given at once"
+        machine = machines[branch.body]
+        if isinstance(machine, StrategyCea):
+            steps += f"; {machine.strategy.value} selects among those left"
         lines.append(f"answers of {names[branch.body]}: {steps}")
     if plan.partition:
         lines.append(f"partitions: by {', '.join(plan.partition)}, one after the other")

@@ -98,7 +98,7 @@ class RunningTotals(AtOnce[Any]):
         If filters compare labels, or answers wait, the answers are listed. Raise `Unsupported` for
         queries that have neither an automaton nor a transducer, and as `Compiled.run`.
         """
-        self._waits = pattern.waits is not None
+        self._waits = pattern.stages is not None
         """True if an answer may come after one with a later end, so that no end is ever final."""
         if self._waits:
             _check_waits(pattern, request)

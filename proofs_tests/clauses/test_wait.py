@@ -21,8 +21,11 @@ import pytest
 
 import cerlab
 from cerlab import ComplexEvent, Event, Stream, Unsupported, Valuation
+from cerlab.automata.plan import Plan
 from cerlab.cli import main
 from cerlab.compile.pattern import any_pattern
+from cerlab.engine.waits.bodies import SelectingBody
+from cerlab.engine.waits.whole import WholeStream
 from cerlab.evaluate import names_that_take
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.ceql.parser import parse_cel
@@ -119,6 +122,31 @@ SESSIONS: list[tuple[str, list[Step]]] = [
     (
         "((A ; B WITHIN 3 [t]) ; C WAIT 2 [t]) UNLESS (C ; C)",
         [("C@0 A@1 A@2", NO), ("B@5 B@6", NO), ("C@9", NO), (11, NO), (12, [c(2, 5, 2, 3, 5)])],
+    ),
+    (
+        "MAX(A+ WITHIN 2 [t])",
+        [
+            *(("A@0 C@0", [c(0, 0, 0)]), ("A@1 A@2", [c(0, 2, 0, 2), c(0, 3, 0, 2, 3)])),
+            *(("A@4", [c(3, 4, 3, 4)]), ("A@9 A@9", [c(5, 5, 5), c(5, 6, 5, 6)])),
+        ],
+    ),
+    (
+        "NEXT(A ; B WITHIN 3 [t]) PARTITION BY [k]",
+        [
+            *(("A1@0 A2@1", NO), ("A1@2 B1@3", [c(0, 3, 0, 3)])),
+            *(("B2@5", NO), ("B1@5 B1@6", [c(2, 5, 2, 5)])),
+        ],
+    ),
+    (
+        "MAX(A+ AS a WITHIN 2 [t]) FILTER COUNT(DISTINCT a.k) >= 2",
+        [
+            *(("A1@0 A1@1", NO), ("A2@2", [c(0, 2, 0, 1, 2)]), ("A1@3", [c(1, 3, 1, 2, 3)])),
+            *(("A1@5", NO), ("A2@9 A1@9", [c(5, 6, 5, 6)])),
+        ],
+    ),
+    (
+        "(A+ AS a WAIT 1 [t]) FILTER COUNT(DISTINCT a.k) >= 2",
+        [("A1@0 A1@1", NO), ("A2@2", NO), (4, [c(0, 2, 0, 1, 2), c(0, 2, 0, 2), c(1, 2, 1, 2)])],
     ),
 ]
 
@@ -313,6 +341,21 @@ def is_refused_live(text: str) -> str:
 def test_sessions_refuse_what_later_events_decide() -> None:
     assert "waits before other steps" in is_refused_live("(A WAIT 3 [t]) ; B")
     assert "consumes" in is_refused_live("(A ; B WITHIN 3 [t]) ; C CONSUME BY ANY")
+
+
+def test_a_strategy_in_a_window_reads_each_window_once_for_each_end() -> None:
+    """A window of n events has 2^n answers, of which MAX leaves one; n events are read for it."""
+    query, inside, many = cerlab.parse_query("SELECT * WHERE MAX(A+ WITHIN 39 [t])"), 40, 400
+    assert query.waits is not None
+    plan, tables = query.waits.plan, query.waits.tables
+    stream = Stream([Event("A", {"t": t}) for t in range(many)])
+    (ends,) = WholeStream(plan, tables, stream, None).ends(plan.branches)
+    (automaton,) = plan.plans
+    assert isinstance(automaton, Plan)
+    body = SelectingBody(automaton, tables[0])
+    lengths = [len(answer.positions) for batch in body.answers(ends) for answer in batch]
+    assert lengths == [min(n, inside) for n in range(1, many + 1)]
+    assert body.steps <= 4 * many * inside
 
 
 def test_who_does_not_take_it_says_so() -> None:

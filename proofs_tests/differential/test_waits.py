@@ -10,6 +10,7 @@ import pytest
 
 import cerlab
 from cerlab import Event, Stream
+from cerlab.compile.pattern import Pattern
 from cerlab.engine import answers
 from cerlab.engine.registers import evaluation
 from cerlab.engine.waits import bodies, whole
@@ -110,6 +111,24 @@ def held(rng: Random, depth: int) -> cel.Formula:
     return rng.choice((cel.Seq, cel.Seq, cel.Concat, cel.All))(inside, next(atoms))
 
 
+def selected(rng: Random, depth: int) -> cel.Formula:
+    """A strategy over a formula whose answers have to start late enough."""
+    f: cel.Formula = plain(rng, depth)
+    if rng.random() < 0.5:  # rivals with other starts
+        f = cel.Or(cel.Seq(cel.Plus(cel.Atom(rng.choice(TYPES))), cel.Atom(rng.choice(TYPES))), f)
+    f = cel.Within(f, length(rng))
+    for _ in range(rng.choice((0, 0, 1, 2))):
+        f = rng.choice(
+            (
+                cel.Unless(f, plain(rng, rng.choice((0, 0, 1)))),
+                cel.Within(f, window(rng)),
+                cel.Filter(f, On("A", _predicate(rng))),
+                cel.Project(frozenset({"A", rng.choice(TYPES)}), f),
+            )
+        )
+    return cel.Select(rng.choice((Strategy.MAX, Strategy.NXT, Strategy.LAST)), f)
+
+
 Body: TypeAlias = Callable[[Random, int], cel.Formula]
 
 
@@ -149,6 +168,9 @@ def waiting(rng: Random, depth: int, body: Body = plain) -> cel.Formula:
 
 def waiting_query(rng: Random, body: Body = plain) -> CeqlQuery:
     """A query with a wait at the end of its formula, and clauses."""
+    if body is selected:
+        formula, partition = selected(rng, rng.choice((1, 2, 2, 3))), rng.choice(((), (("k",),)))
+        return CeqlQuery(formula, streams=rng.choice(((), (), ("S",))), partition=partition)
     formula = waiting(rng, rng.choice((0, 0, 1, 1, 2, 3)), body)
     if body is compared and rng.random() < 0.05:
         formula = cel.Filter(formula, comparison(rng))
@@ -170,13 +192,13 @@ def taken_query(rng: Random, body: Body, *, live: bool = False) -> cerlab.Query:
             continue
         assert pattern.waits is not None
         if pattern.waits.is_live or not live:
-            assert pattern.waits.plan.compares >= (body is not plain)
+            assert pattern.waits.plan.compares >= (body in (compared, held))
             return pattern
 
 
 def many(rng: Random, body: Body) -> int:
     """The number of events: enough for answers."""
-    if body is plain:
+    if body in (plain, selected):
         return rng.randint(4, 11)
     return rng.randint(10, 13) if body is compared else rng.randint(14, 17)
 
@@ -208,7 +230,7 @@ def redrawn(case: Callable[[Random], bool], body: Body) -> Callable[[Random], bo
     return lambda rng: any(case(rng) for _ in range(4 if body is held else 1))
 
 
-BODIES = pytest.mark.parametrize("body", [plain, compared, held])
+BODIES = pytest.mark.parametrize("body", [plain, compared, held, selected])
 
 
 @BODIES
@@ -234,20 +256,23 @@ def test_evaluators_agree_with_the_reference(suite: Suite, body: Body) -> None:
     suite.run(lambda rng: case(rng) or case(rng), deep_count=20_000)  # half of the first have none
 
 
-@pytest.mark.parametrize("body", [compared, held])
+@pytest.mark.parametrize("body", [compared, held, selected])
 def test_longer_streams_in_small_batches(
     suite: Suite, monkeypatch: pytest.MonkeyPatch, body: Body
 ) -> None:
-    """Runs on registers by columns, and as written."""
+    """Runs on registers, or windows read again, by columns and as written."""
     for module in (answers, bodies, whole, evaluation):
         monkeypatch.setattr(module, "BATCH", 16)
+    monkeypatch.setattr(bodies, "SELECTED", 8)
+    monkeypatch.setattr(bodies, "READ_TOGETHER", 20)
 
     def case(rng: Random) -> bool:
-        query = taken_query(rng, body)
-        pattern = query.replaced(window=TimeWindow(rng.randint(6, 9) * 10**9))
+        pattern: Pattern = taken_query(rng, body)
+        if body is not selected:  # a strategy compares before this window
+            pattern = pattern.replaced(window=TimeWindow(rng.randint(6, 9) * 10**9))
         events = timed_events(rng, rng.randint(30, 60))
         stream = Stream(events, time=AXIS, until=promise(rng, events, pattern.ast))
-        written = [*choose(pattern, "registers").answers(stream)]
+        written = sorted(choose(pattern, "registers").answers(stream), key=by_end)
         got = [*choose(pattern, "compiled").answers(stream)]
         assert sorted(got, key=by_end) == written, (str(pattern), events, stream.until)
         assert [answer.end for answer in got] == [answer.end for answer in written], str(pattern)

@@ -131,6 +131,8 @@ SESSIONS = on_rows(goes_on_as_said, waiting.SESSIONS)
 WAITS_IN_STEPS = waits_by("tecs")
 WAITS_ON_REGISTERS = waits_by("registers")
 WAITS_BY_COLUMNS = waits_by("compiled")
+SELECTED = [case for case in cases("windows-inside-in-time") if "of-time" in case.id]
+SELECTED_BY_COLUMNS, SELECTED_IN_STEPS = on_cases(SELECTED, "compiled"), on_cases(SELECTED, "tecs")
 DECISIONS = on_rows(is_decided_so, DECIDED)
 
 
@@ -334,6 +336,38 @@ _QUEUE_STATE = stage.Queue.state
 _ADVANCE: Any = session.WaitRun.advance
 
 
+_EVENTS: Any = bodies.SelectingBody._events
+_READ_ONE: Any = bodies.SelectingBody.read_one
+
+
+def rivals_before_the_window(ends: Any) -> Any:
+    """Answers that are too long compete too."""
+    return bounds.begins_of(ends.keys)
+
+
+def windows_read_on(
+    self: Any, symbols: Any, places: Any, lowest: Any, again: Any, silent: Any
+) -> Any:
+    """No window begins in the initial state."""
+    return _EVENTS(self, symbols, places, lowest, 0 * again, silent)
+
+
+def answers_of_all_ends(
+    self: Any, symbols: Any, places: Any, lowest: Any, again: Any, silent: Any
+) -> Any:
+    """A window gives the answers of earlier ends again."""
+    return _EVENTS(self, symbols, places, lowest, again, 0 * silent)
+
+
+def no_event_is_saved(self: Any) -> Any:
+    return []
+
+
+def earlier_events_are_forgotten(self: Any, *end: Any) -> Any:
+    self._recent.clear()
+    return _READ_ONE(self, *end)
+
+
 def rivals_that_began_later(*of: Any) -> Any:
     """An answer of the right side of UNLESS that begins with the left one does no harm."""
     return np.maximum(_LATEST(*of) - 1, -1)
@@ -430,6 +464,12 @@ MUTANTS: list[Mutant] = [
     mutant(WAITS_IN_STEPS, as_written, "promised", promised_too_far, id="steps_promised_too_far"),
     mutant(WAITS_IN_STEPS, as_written.Line, "bound", what_begins_with_it_is_spared),
     mutant(SESSIONS, reading, "promised", promised_too_far, id="sessions_promised_too_far"),
+    mutant(SELECTED_BY_COLUMNS, bodies, "first_starts", rivals_before_the_window),
+    mutant(SELECTED_BY_COLUMNS, bodies.SelectingBody, "_events", windows_read_on),
+    mutant(SELECTED_BY_COLUMNS, bodies.SelectingBody, "_events", answers_of_all_ends),
+    mutant(SELECTED_IN_STEPS, as_written, "StrategyCea", type(None), id="rivals_of_all_steps"),
+    mutant(SESSIONS, bodies.SelectingBody, "state", no_event_is_saved),
+    mutant(SESSIONS, bodies.SelectingBody, "read_one", earlier_events_are_forgotten),
     mutant(SESSIONS, bodies.AutomatonBody, "state", no_run_is_saved),
     mutant(SESSIONS, bounds.RivalBound, "state", no_rival_is_saved),
     mutant(SESSIONS, session.WaitRun, "_forget_given", what_was_given_is_forgotten),

@@ -12,7 +12,7 @@ from typing import TypeAlias, TypeVar
 
 from cerlab.automata.labelled import PLACE, first_place, last_place
 from cerlab.automata.plan import CorrelatedPlan, Delay, ExceptIf, HoldWithin, LookBack, WaitPlan
-from cerlab.automata.strategy import Machine
+from cerlab.automata.strategy import Machine, StrategyCea
 from cerlab.budget import poll
 from cerlab.engine.reference.driver import Reader, run
 from cerlab.engine.reference.registers import IntervalRuns
@@ -146,7 +146,8 @@ def _ended(
             assert not isinstance(machine, CorrelatedPlan), "rivals compare no labels"
             line.find_rivals(number, machine, events)
         for branch in plan.branches:
-            running, back = reader(machines[branch.body]), branch.back
+            machine, back = machines[branch.body], branch.back
+            running = reader(machine)
             begin = {
                 p: line.positions[line.look_back(back, n)] for n, p in enumerate(line.positions)
             }
@@ -162,6 +163,11 @@ def _ended(
                         given &= line.bound(step, to) <= n
                     else:
                         first = max(first, line.moved_bound(back[:looked], step, to))
+                if isinstance(machine, StrategyCea):
+                    # rivals have to start late enough too
+                    running = reader(machine)
+                    for earlier in line.positions[first:n]:
+                        running.advance(events[earlier], earlier)
                 running.advance(events[position], position)
                 lowest = line.positions[min(first, n)]
                 running.forget(lowest)

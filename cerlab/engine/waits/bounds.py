@@ -25,7 +25,7 @@ from cerlab.engine.reference.driver import WindowPointer
 from cerlab.engine.state_checks import expect, is_whole
 from cerlab.engine.symbol_tables import LearnedTables
 from cerlab.engine.waits.relevance import AutomatonTests
-from cerlab.engine.waits.stage import NO_PLACES
+from cerlab.engine.waits.stage import NO_PLACES, Ends
 from cerlab.model.arrays import order_of
 from cerlab.model.clauses import EventWindow
 from cerlab.model.event import Event
@@ -209,3 +209,15 @@ def begins_of(groups: Int64s) -> Int64s:
     is_first = np.ones(len(groups), np.bool_)
     is_first[1:] = groups[1:] != groups[:-1]
     return np.maximum.accumulate(np.where(is_first, np.arange(len(groups)), 0))
+
+
+def first_starts(ends: Ends) -> Int64s:
+    """Return, for each end, the index of the first permitted start in its substream.
+
+    It is after the end itself if no start is late enough. The ends are grouped by substream.
+    """
+    begins = begins_of(ends.keys)
+    if not ends.lowest.any():
+        return begins
+    span = int(max(ends.of.max(), ends.lowest.max())) + 1
+    return np.searchsorted(ends.keys * span + ends.of, ends.keys * span + ends.lowest)

@@ -10,10 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from cerlab.automata.plan import (
-    CorrelatedPlan,
-    WaitPlan,
-)
+from cerlab.automata.plan import WaitPlan
 from cerlab.budget import poll
 from cerlab.engine.answers import (
     until_bad,
@@ -24,7 +21,7 @@ from cerlab.engine.state import TECS
 from cerlab.engine.state_checks import expect, is_whole
 from cerlab.engine.symbol_tables import LearnedTables
 from cerlab.engine.tecs_run import FEW
-from cerlab.engine.waits.bodies import AutomatonBody, TransducerBody
+from cerlab.engine.waits.bodies import AutomatonBody, TransducerBody, body_of
 from cerlab.engine.waits.look_back import Source
 from cerlab.engine.waits.reading import Arrival, EventReader
 from cerlab.engine.waits.stage import NO_PLACES, SOME, Arrivals, Stage
@@ -75,10 +72,7 @@ class WaitRun:
         self._reader = EventReader(plan, tables, time)
         self._stage = Stage(plan.branches, plan.waits)
         self._bodies = [
-            TransducerBody(body)
-            if isinstance(body := plan.plans[branch.body], CorrelatedPlan)
-            else AutomatonBody(body, tables[branch.body])
-            for branch in plan.branches
+            body_of(plan.plans[branch.body], tables.get(branch.body)) for branch in plan.branches
         ]
         self._first_queues = [*map(self._stage.first_queue, range(len(plan.branches)))]
         self._compares = any(isinstance(body, TransducerBody) for body in self._bodies)
@@ -236,12 +230,12 @@ class WaitRun:
         self._forget_given()
         keys, bodies, parts = self._reader.keys, list[Any](), list[dict[str, Any]]()
         for body in self._bodies:
-            if isinstance(body, TransducerBody):
-                bodies.append(body.state())
-            else:
+            if isinstance(body, AutomatonBody):
                 of_body, arrays = body.state(keys)
                 bodies.append(of_body)
                 parts.append(arrays)
+            else:
+                bodies.append(body.state())
         values = {
             "is_over": self.is_over,
             "reader": self._reader.state(),
@@ -268,10 +262,10 @@ class WaitRun:
         self._due = self._stage.due()
         parts = _split(arrays, values["nodes"], keys)
         for body, of_body, ends in zip(self._bodies, values["bodies"], waiting, strict=True):
-            if isinstance(body, TransducerBody):
-                body.resume(of_body, ends, keys, read)
-            else:
+            if isinstance(body, AutomatonBody):
                 body.resume(of_body, next(parts), ends, read)
+            else:
+                body.resume(of_body, ends, keys, read)
         expect(next(parts, None) is None, "the number of automata")
         for start, end, positions in values["given"]:
             places = (start, *positions, end)

@@ -33,8 +33,8 @@ from cerlab.engine.registers.evaluation import RegisterEvaluation
 from cerlab.engine.registers.program import NotTaken, warn_of_python
 from cerlab.engine.symbol_tables import LearnedTables
 from cerlab.engine.totals import counts, total_of
-from cerlab.engine.waits.bodies import AutomatonBody
-from cerlab.engine.waits.bounds import begins_of
+from cerlab.engine.waits.bodies import AutomatonBody, SelectingBody
+from cerlab.engine.waits.bounds import begins_of, first_starts
 from cerlab.engine.waits.reading import EventReader
 from cerlab.engine.waits.stage import NO_PLACES, SOME, Ends, Now, Stage
 from cerlab.model.answer import by_end
@@ -73,8 +73,13 @@ class WholeStream:
         """Return the decided ends of each branch."""
         return Stage(branches, self._waits).read(self.events, self.now)
 
-    def answers(self, plan: Plan, tables: LearnedTables, ends: Ends) -> Iterator[AnswerBatch]:
+    def answers(
+        self, plan: Plan, tables: LearnedTables, ends: Ends, lists: ListsAt | None
+    ) -> Iterator[AnswerBatch]:
         """Yield the answers of an automaton before a wait, by end."""
+        if plan.strategy is not None:
+            grouped = ends.some(order_of(ends.keys)) if self.keys > 1 else ends
+            return SelectingBody(plan, tables).answers(grouped, lists)
         if self.keys > 1:
             ends = ends.some(order_of(ends.to))
         return AutomatonBody(plan, tables).read(ends, self.keys)
@@ -94,7 +99,7 @@ class WholeStream:
             # treat all substreams as one partition: `lowest` keeps runs inside their substream
             "codes": np.zeros(len(every), np.int64),
             "order": every,
-            "lowest": _first(ends),
+            "lowest": first_starts(ends),
             "positions": every,
         }
         try:
@@ -151,7 +156,7 @@ class WholeStream:
         read = ends.some(given_later < np.searchsorted(begins, begins, "right"))
         stream = events_at(self.placed(plan.timed), read.of)
         # no start is before the first event of its substream
-        return TransducerRuns(RegisterEvaluation(plan, stream, bounds=_first(read)), read)
+        return TransducerRuns(RegisterEvaluation(plan, stream, bounds=first_starts(read)), read)
 
     def run_answers(self, runs: TransducerRuns) -> Iterator[AnswerBatch]:
         """Yield the answers of a transducer before a wait, by end.
@@ -188,18 +193,6 @@ class TransducerRuns(NamedTuple):
         return sum(map(len, self.answers()))
 
 
-def _first(ends: Ends) -> Int64s:
-    """Return, for each end, the index of the first permitted start in its substream.
-
-    It is after the end itself if no start is late enough. The ends are grouped by substream.
-    """
-    begins = begins_of(ends.keys)
-    if not ends.lowest.any():
-        return begins
-    span = int(max(ends.of.max(), ends.lowest.max())) + 1
-    return np.searchsorted(ends.keys * span + ends.of, ends.keys * span + ends.lowest)
-
-
 def waited_answers(
     plan: WaitPlan,
     tables: Mapping[int, LearnedTables],
@@ -220,7 +213,7 @@ def waited_answers(
         parts = [
             whole.run_answers(whole.runs(body, ends))
             if isinstance(body := plan.plans[branch.body], CorrelatedPlan)
-            else whole.answers(body, tables[branch.body], ends)
+            else whole.answers(body, tables[branch.body], ends, lists)
             for branch, ends in zip(plan.branches, whole.ends(plan.branches), strict=True)
         ]
         parts = [
@@ -262,7 +255,7 @@ def waited_count(
 
     Raises as `waited_answers`, and `ResourceLimit` for 2^53 answers of a transducer and more.
     """
-    if plan.repeats or plan.selects:
+    if plan.repeats or plan.selects or plan.plans[plan.branches[0].body].strategy is not None:
         return sum(map(len, waited_answers(plan, tables, stream, time)))
     (branch,) = plan.branches
     whole = WholeStream(plan, tables, stream, time)
