@@ -76,7 +76,7 @@ def _run_on_pipe(query: RowPattern, arguments: argparse.Namespace) -> int:
         )
         for part in parts if left != 0 else ():
             try:
-                write(session.push([_row(event) for event in part.events]))
+                write(session.push(_rows(part)))
             except BadData as error:
                 if not isinstance(error.matches, tuple):
                     write(error.matches)
@@ -89,6 +89,20 @@ def _run_on_pipe(query: RowPattern, arguments: argparse.Namespace) -> int:
     if not count and left != 0:
         warn(AnswerWarning("CER0910: no answer"), stacklevel=2)
     return OK
+
+
+def _rows(part: io.Stream) -> Any:
+    """Return the events of a pipe as a table, or as dicts if a column has no type of Arrow."""
+    try:
+        table = part.to_arrow()
+    except BadData:  # objects, lists, or values of several types
+        return [*map(_row, part.events)]
+    types = set(table["type"].unique().to_pylist())
+    if NO_TYPE in types and len(types) > 1:
+        return [*map(_row, part.events)]
+    first = [name for name in ("type", "stream") if name in table.column_names]
+    others = [name for name in table.column_names if name not in first]
+    return table.select([*(n for n in first if n != "type" or NO_TYPE not in types), *others])
 
 
 def _row(event: Event) -> dict[str, Any]:
