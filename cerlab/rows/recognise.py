@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
-from functools import partial
+from functools import lru_cache, partial
 from itertools import accumulate
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
@@ -419,6 +419,7 @@ def column_kinds(table: Any) -> dict[str, Kind]:
     }
 
 
+@lru_cache  # row by row, a session spent a quarter of its time here
 def _kind(arrow_type: Any) -> Kind:
     from pyarrow import types
 

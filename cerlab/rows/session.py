@@ -21,6 +21,7 @@ from cerlab.engine.state_checks import bad_state, expect, is_whole, reading_stat
 from cerlab.errors import BadData, DataPlace, IllFormed, TypeMismatch, UsageError
 from cerlab.model.answer import without_collection
 from cerlab.model.event import Duration, Event, Timestamp, Value
+from cerlab.model.paths import fields_of
 from cerlab.model.stream import Stream, TimeAxis, Until
 from cerlab.rows import expressions as ex
 from cerlab.rows import syntax as rp
@@ -48,7 +49,7 @@ from cerlab.rows.recognise import (
 )
 from cerlab.rows.syntax import RowPattern, mismatch
 from cerlab.rows.text import row_pattern_text
-from cerlab.rows.types import Binding, InputColumn, StaticType, bind
+from cerlab.rows.types import Binding, InputColumn, StaticType, bind, references
 
 if TYPE_CHECKING:
     from cerlab.engine.late_events import InOrder, Length
@@ -179,6 +180,7 @@ class RowPatternSession:
         """The columns so far, and their types."""
         self._partitions: dict[tuple[Any, ...], _Partition] = {}
         self._reach = rows_before_match(self._query)
+        self._has_paths = any(fields_of(column.name) for column in references(self._query))
         self._order: InOrder | None = None
         if lateness is not None or state is not None:
             from cerlab.engine.late_events import opened_order
@@ -226,7 +228,9 @@ class RowPatternSession:
         [{'low': 3, 'high': 6}]
         """
         self._check()
-        table = with_paths(self._query, as_table(rows))
+        table = as_table(rows)
+        if self._has_paths:
+            table = with_paths(self._query, table)
         if not table.num_rows:
             return self._given([])
         # with 100,000 partitions, looking for circles among them took half of the time
