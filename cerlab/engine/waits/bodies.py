@@ -184,10 +184,11 @@ class SelectingBody:
         rows.append((of, symbol))
         if not given or not self._accepts()[symbol]:
             return iter(())
-        positions, symbols = np.array(rows).T
+        positions, symbols = np.array(list(zip(*rows, strict=True)))
         silent, restarts = np.ones(len(rows), np.uint8), np.zeros(len(rows), np.uint8)
         restarts[0], silent[-1] = 1, 0
-        return self._tecs.read(self._events(symbols, positions, positions[:1], restarts, silent))
+        starts = np.full(len(rows), positions[0])
+        return self._tecs.read(self._events(symbols, positions, starts, restarts, silent))
 
     def answers(self, ends: Ends, lists: ListsAt | None = None) -> Iterator[AnswerBatch]:
         """Yield the answers at ends that are grouped by substream, by end.
@@ -235,8 +236,7 @@ class SelectingBody:
         self, symbols: Int64s, positions: Int64s, lowest: Int64s, restarts: Bytes, silent: Bytes
     ) -> Events:
         """Return events of one substream after the other for the tECS, as one partition."""
-        lowest = np.broadcast_to(lowest, len(symbols))
-        codes = np.zeros(len(symbols), np.int32)
+        codes = np.zeros(len(symbols), np.int64)
         named = symbols.astype(self._tables.symbol_type)
         return Events(named, codes, positions, lowest, restarts, NO_IDLE_STATES, silent)
 
