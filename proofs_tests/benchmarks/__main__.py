@@ -46,8 +46,9 @@ events as a query. "srt" are those in the windows that figures/srt_throughput.py
 "foundations" are Q1 to Q6 of the FOUND paper on its random streams: events of five types, processed
 under selection strategies without output, and with CONSUME BY ANY and all output.
 
-"time" is an absence over many keys, counted, listed and pushed to a session; and arithmetic between
-labels and a count, each beside the simpler query with the same steps.
+"time" is an absence over many keys, counted, listed and pushed to a session; bursts of events on
+1,000 hosts; and arithmetic between labels and a count, each beside the simpler query with the same
+steps.
 
 "rows" are row patterns on tables in memory, the four benchmarks that DuckDB's MATCH_RECOGNIZE came
 with: scan, partitions, quantifier, navigation, each also on half of its rows. With --against flink

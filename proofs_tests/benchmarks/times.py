@@ -1,8 +1,9 @@
-"""Time, arithmetic between labels and counts: an absence over many keys, and queries side by side.
+"""Time, bursts, arithmetic between labels and counts: queries over many keys, and side by side.
 
 The absence is ``(A WAIT 10 MINUTES) UNLESS B`` by key on a generated stream: events counted, listed
-and pushed to a session per CPU second, and the peak of the resident set. Each of the other rows is
-a query against a simpler one with the same steps, in turns in one process.
+and pushed to a session per CPU second, and the peak of the resident set. A burst is three different
+users within five minutes on one of 1,000 hosts, counted with and without THROTTLE. Each of the
+other rows is a query against a simpler one with the same steps, in turns in one process.
 """
 
 from __future__ import annotations
@@ -20,6 +21,11 @@ from cerlab.evaluate.physical import compiled
 from proofs_tests.benchmarks.timing import Row, medians, pairs, rounds
 
 ABSENCE = "SELECT * WHERE (A WAIT 10 MINUTES) UNLESS B PARTITION BY [k]"
+
+BURST = """SELECT * WHERE MAX(A+ AS a WITHIN 5 MINUTES) FILTER COUNT(DISTINCT a.user) >= 3
+PARTITION BY [host]"""
+
+HOSTS = 1_000
 
 EVENTS_OF_A_KEY = 100
 
@@ -43,8 +49,10 @@ SIDE_BY_SIDE = {
 
 
 def measure_times(events: int, runs: int) -> Iterator[Row]:
-    """Measure the absence, and the other queries on a tenth of its stream."""
+    """Measure the absence, the bursts, and the other queries on a tenth of the absence's stream."""
     yield measure_absence(events, runs)
+    for inside in (5, 30):
+        yield measure_bursts(events, inside, runs)
     stream = stream_of(max(100, events // 10))
     for name, texts in SIDE_BY_SIDE.items():
         both = {text: partial(listed, parse_query(text), stream) for text in texts}
@@ -92,6 +100,28 @@ def measure_absence(events: int, runs: int) -> Row:
         "listed_per_second": events / cpu["list"],
         "pushed_per_second": sum(map(len, some)) / cpu["push"],
         "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+    }
+
+
+def measure_bursts(events: int, inside: int, runs: int) -> Row:
+    """Measure the bursts on a stream with `inside` events of a host in five minutes, by chance."""
+    rng = np.random.default_rng(1)
+    times = np.sort(rng.integers(0, max(1, events // HOSTS * 300_000 // inside), events))
+    columns = {
+        "type": ["A"] * events,
+        "user": rng.integers(0, 50, events),
+        "host": rng.integers(0, HOSTS, events),
+        "ts": pa.array(times * 1_000_000, pa.timestamp("ns")),
+    }
+    stream = Stream(pa.table(columns), time="ts")
+    texts = {"all": BURST, "throttled": f"{BURST} THROTTLE 1 HOUR"}
+    each = {name: partial(count, parse_query(text), stream) for name, text in texts.items()}
+    cpu = {name: medians(seconds)["cpu"] for name, seconds in rounds(each, runs).items()}
+    return {
+        "benchmark": "bursts",
+        "events": events,
+        "in_a_window": inside,
+        **{f"{name}_per_second": events / seconds for name, seconds in cpu.items()},
     }
 
 
