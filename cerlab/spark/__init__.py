@@ -76,17 +76,18 @@ installed where they run. Only the DataFrame API is used, so a session of Spark 
 (it needs ``pyspark[connect]``). Reading order, for files: `plan` (modes), `request`, `footers`,
 `scans` and `ranges` (which range reads which rows), `ends` (answers between two times), `runs` and
 `first_pass` (the order of rows), `tasks` and `packets` (what tasks read and move), `evaluation` and
-`task_outputs`, `files` and `writer`, and `batch`, which puts them together. For other inputs:
-`inputs`, `texts` (CSV, NDJSON and CORE's text); for rows that Spark reads: `frame`, `predicates`
-and `relevant_events`. For streams `stream`: `state`, `reorder`, `engine` and `step`, a bucket of
-keys in a micro-batch, then `request`, `match` and `rows` (row patterns).
+`task_outputs`, `files` and `writer`, `row_patterns`, and `batch`, which puts them together. For
+other inputs: `inputs`, `texts` (CSV, NDJSON and CORE's text); for rows that Spark reads: `frame`,
+`predicates` and `relevant_events`. For streams `stream`: `state`, `reorder`, `engine` and `step`, a
+bucket of keys in a micro-batch, then `request`, `match` and `rows` (row patterns).
 `launch` starts Spark, `daemon` its workers; `failures` makes errors of its exceptions.
 """
 
-from cerlab.spark.batch import explain, match, match_recognize, matching
+from cerlab.spark.batch import explain, match, matching
 from cerlab.spark.failures import error_of
 from cerlab.spark.inputs import read
 from cerlab.spark.launch import doctor, session, time_spent
+from cerlab.spark.row_patterns import match_recognize
 from cerlab.spark.stream.match import (
     match_stream,
     matching_stream,

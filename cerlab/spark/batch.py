@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import cycle, islice
 from typing import TYPE_CHECKING, Any, Unpack, assert_never
 
 from cerlab.automata.plan import Plan, PlanClauses, plan_digest
 from cerlab.compile.pattern import Pattern, QueryInput, as_pattern
-from cerlab.errors import BadData, Unsupported, lists_options, refuse_misspelt
+from cerlab.errors import lists_options, refuse_misspelt
 from cerlab.evaluate.missing_names import Requirements, requirements_of, warn_of
 from cerlab.model.stream import Stream
-from cerlab.rows.recognise import column_kinds, recognise
-from cerlab.rows.syntax import RowPattern
-from cerlab.rows.types import bind
 from cerlab.spark.failures import failures
 from cerlab.spark.files import answers_in_files, answers_in_packets, why_not_files
 from cerlab.spark.first_pass import FirstPass, RowRanges, first_pass
@@ -22,12 +18,7 @@ from cerlab.spark.footers import local_path
 from cerlab.spark.frame import (
     OrderBy,
     Source,
-    group_of,
-    map_batches,
-    refuse_same_names,
-    refuse_stream,
     source_of,
-    spark_frame,
     with_order,
     with_types,
 )
@@ -401,85 +392,3 @@ def _aggregates(requirements: Requirements, source: Source, columns: list[str]) 
         else:
             some = fn.array(fn.any_value(column, fn.lit(True)))
             yield fn.array_compact(some).alias(name)
-
-
-def match_recognize(df: DataFrame, query: str | RowPattern) -> DataFrame:
-    """Return the result of a MATCH_RECOGNIZE clause on a DataFrame, as `cerlab.match_recognize`.
-
-    The clause needs PARTITION BY, whose partitions are distributed by a hash, and ORDER BY, by
-    which no two rows of a partition may be equal: the rows of a DataFrame have no other order.
-    Spark moves the columns that the clause reads, or with ALL ROWS PER MATCH all columns; a task
-    holds its partitions in memory. The result is in no order.
-
-    Args:
-        df: a DataFrame.
-        query: the clause, or the SELECT around it, as text or parsed.
-
-    Raises:
-        UsageError: for a stream.
-        Unsupported: for a clause without PARTITION BY or ORDER BY.
-        BadData: in the job, for two rows that are equal by ORDER BY.
-
-    Other errors are those of `cerlab.match_recognize`.
-    """
-    from pyspark.sql import functions as fn
-    from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
-
-    df = spark_frame(df)
-    refuse_stream(df, "match_recognize")
-    refuse_same_names(df.columns)
-    pattern = local_row_pattern(query)
-    empty = to_arrow_schema(df.schema, timezone="UTC").empty_table()
-    binding = bind(pattern, column_kinds(empty))
-    schema = from_arrow_schema(recognise(pattern, empty).schema)
-    keys = [binding.names[column.name] for column in pattern.partition_by]
-    order = [binding.names[item.column.name] for item in pattern.order_by]
-    read = binding.read
-    source = Source(df.toDF(*(f"c{n}" for n in range(len(df.columns)))), tuple(df.columns), None)
-    columns = [fn.col(f"c{n}").alias(name) for n, name in enumerate(source.names) if name in read]
-    group, _ = group_of(source, keys)
-    task = PartitionTask(pattern, (*keys, *order), to_arrow_schema(schema, timezone="UTC"))
-    return map_batches(source.frame.repartition(group).select(*columns), task.evaluate, schema)
-
-
-@dataclass(frozen=True, slots=True)
-class PartitionTask:
-    """The parts of a row pattern that Spark sends to a task."""
-
-    pattern: RowPattern
-    place: tuple[str, ...]
-    """The columns of PARTITION BY and ORDER BY."""
-    schema: Any
-    """The Arrow types that Spark expects of the result."""
-
-    def evaluate(self, batches: Iterable[Any]) -> Iterator[Any]:
-        """Yield the result on all rows of a task; raises `BadData` for two rows with one order."""
-        import pyarrow as pa
-
-        if not (some := [batch for batch in batches if batch.num_rows]):
-            return
-        rows = pa.Table.from_batches(some)
-        names = dict.fromkeys(self.place)
-        places = rows.group_by(list(names)).aggregate([([], "count_all")])
-        if places.num_rows < rows.num_rows:
-            raise BadData(
-                "CER0781",
-                f"two rows have the same {', '.join(names)}",
-                hint="add a column to ORDER BY in which the rows differ",
-            )
-        yield from recognise(self.pattern, rows).cast(self.schema).to_batches()
-
-
-def local_row_pattern(query: str | RowPattern) -> RowPattern:
-    """Return the clause; raises `Unsupported` without PARTITION BY or ORDER BY."""
-    from cerlab.rows.parser import parse_rows  # loads sqlglot
-
-    pattern = parse_rows(query) if isinstance(query, str) else query
-    for clause, columns in (("PARTITION BY", pattern.partition_by), ("ORDER BY", pattern.order_by)):
-        if not columns:
-            raise Unsupported(
-                "CER0494",
-                f"a row pattern without {clause} cannot be distributed by Spark",
-                hint=f"add {clause}, or use cerlab.match_recognize on one machine",
-            )
-    return pattern

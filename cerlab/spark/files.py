@@ -22,7 +22,7 @@ from cerlab.spark.footers import (
     unit_of,
     warn_of_lost_columns,
 )
-from cerlab.spark.frame import WHOLE, group_of, map_batches
+from cerlab.spark.frame import WHOLE, Source, group_of, map_batches
 from cerlab.spark.packets import Placing
 from cerlab.spark.plan import Mode, why_not
 from cerlab.spark.ranges import (
@@ -123,18 +123,18 @@ def why_not_files(request: Request) -> str | None:
     return None
 
 
-def _same_types(request: Request, names: Mapping[str, str], footers: RowGroups) -> None:
+def same_types(source: Source, names: Mapping[str, str], footers: RowGroups) -> None:
     """Raise `NoProof` for a column that Spark was told to read as another type."""
     from pyspark.sql.pandas.types import from_arrow_type
 
-    users = {f"c{n}": user for n, user in enumerate(request.source.names)}
+    users = {f"c{n}": user for n, user in enumerate(source.names)}
     by_file = {file: users[name] for name, file in names.items()}
     for name, kind in footers.kinds:
         without_zone = getattr(kind, "tz", None) is None
         spark_kind = from_arrow_type(kind, prefer_timestamp_ntz=without_zone).simpleString()
-        kind_in_frame = request.source.kind(by_file[name])
+        kind_in_frame = source.kind(by_file[name])
         if kind_in_frame == "decimal":
-            kind_in_frame = request.source.type_of(by_file[name]).simpleString()
+            kind_in_frame = source.type_of(by_file[name]).simpleString()
         if kind_in_frame != spark_kind:
             raise NoProof(
                 f"'{name}' is {spark_kind} in the files, and Spark reads it as another type"
@@ -181,7 +181,7 @@ def _footers(
     except NoEnds:
         _measure(request, files, columns)
         footers = row_groups(files.paths, columns, files.keys, source.measured)
-    _same_types(request, files.names, footers)
+    same_types(source, files.names, footers)
     return columns, footers if request.ends is None else _of_ends(footers, request.ends)
 
 
@@ -227,13 +227,13 @@ def _files_of(request: Request, scan: Callable[[DataFrame], ScannedFiles]) -> Sc
 def answers_in_files(request: Request, ranges: FileRanges) -> TaskAnswers:
     """Return the answers of all ranges; Spark moves only a number for each range."""
     evaluate = partial(evaluate_files, job=request.job, ranges=ranges)
-    numbers = numbers_of(request, ranges.parts)
+    numbers = numbers_of(request.source, ranges.parts)
     return TaskAnswers(numbers, evaluate, answer_schema(request), read_files=True)
 
 
-def numbers_of(request: Request, tasks: int) -> DataFrame:
+def numbers_of(source: Source, tasks: int) -> DataFrame:
     """Return a frame of task numbers, one in each Spark task."""
-    return request.source.frame.sparkSession.range(0, tasks, 1, max(1, tasks))
+    return source.frame.sparkSession.range(0, tasks, 1, max(1, tasks))
 
 
 ROWS_OF_A_BUCKET = 1 << 22
@@ -261,7 +261,7 @@ def answers_in_packets(
     if files:
         # 5 million rows by key, cold: 5 to 6 CPU s; 30 through the JVM, 14 by repartition(key)
         job, source = request.job, _grouped(request, files, buckets)
-        rows, counts_others = numbers_of(request, source.tasks), source.counts_others
+        rows, counts_others = numbers_of(request.source, source.tasks), source.counts_others
         if source.fields is not None:
             assignment = source.fields.over(assignment)
     else:

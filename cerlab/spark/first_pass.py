@@ -78,7 +78,7 @@ def runs_in_files(request: Request) -> tuple[tuple[SortedRun, ...], bool]:
             raise NoProof(str(error)) from None
     schema = _schema(request).add("text", "string")
     find = partial(runs_of_files, ranges=ranges)
-    rows = map_batches(numbers_of(request, ranges.parts), find, schema).toArrow().to_pylist()
+    rows = map_batches(numbers_of(request.source, ranges.parts), find, schema).toArrow().to_pylist()
     if wrong := [row["text"] for row in rows if row["text"] is not None]:
         raise NoProof(wrong[0])
     runs = in_order(runs_in(rows, len(request.keys)) or [], positions=request.position is not None)
@@ -97,7 +97,7 @@ def _runs_of_unordered(request: Request, files: UnorderedFiles) -> tuple[SortedR
     cuts = quantiles(sample_of_files(files, SAMPLE * runs), runs)
     send = partial(packets_of_files, files=files, tasks=tasks, cuts=cuts, parts=request.parts)
     return _runs_of_packets(
-        request, map_batches(numbers_of(request, tasks), send, PACKETS), files.fields
+        request, map_batches(numbers_of(request.source, tasks), send, PACKETS), files.fields
     )
 
 

@@ -256,7 +256,8 @@ def _row_groups(
             unit = getattr(file.schema_arrow.field(name).type, "unit", None)
             return _ends(chunk.column(index[name]), unit, column)
 
-        first, last = zip(*map(ends, columns.keys), strict=True)
+        both = [ends(name) for name in columns.keys]
+        first, last = (tuple(pair[n] for pair in both) for n in (0, 1))
         time = (0, 0) if columns.time is None else ends(columns.time)
         if unit > 1 and max(map(abs, time)) * unit >= 2**63:
             raise NoProof(f"'{columns.time}' has a moment out of range; the rows must be checked")

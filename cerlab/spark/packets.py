@@ -82,6 +82,15 @@ def packets_of_buckets(
         yield from _in_buckets(run, rows, buckets, fields)
 
 
+def packets_of_keys(batches: Iterable[Any], buckets: int) -> Iterator[Any]:
+    """Yield rows with a ``group`` as packets, one for each bucket; NULL is a key."""
+    for table in tables_of(batches, ROWS_OF_A_PACKET):
+        (rows,) = table.combine_chunks().to_batches()
+        group = rows.column("group").fill_null(0)
+        place = rows.schema.get_field_index("group")
+        yield from _in_buckets(0, rows.set_column(place, "group", group), buckets)
+
+
 def packets_of_cuts(
     batches: Iterable[Any],
     cuts: Sequence[tuple[Any, ...]],

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from pathlib import Path
 from random import Random
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from cerlab import CerlabError
-from cerlab.spark import ends, packets
+from cerlab.spark import ends, packets, tasks
 from cerlab.spark import ranges as bit_fields
 from cerlab.spark.plan import Mode
+from cerlab.spark.runs import tables_of
 from proofs_tests.mutants.driver import Judge, kills, mutant
 from proofs_tests.spark.test_any_split import check
 from proofs_tests.spark.test_ends import check_ends
+from proofs_tests.spark.test_row_packets import check as check_rows
 
 _PACKETS = packets._packets
 
@@ -86,6 +90,30 @@ def rows_after_the_last_time(self: ends.OwnRows, rows: Any) -> Any:
 
 _TAKE = ends.OwnRows.take
 
+
+def row_pattern(seed: int) -> bool:
+    """A row pattern on files that tasks read; an error of the pipeline is as wrong as a row."""
+    with TemporaryDirectory() as folder:
+        try:
+            return check_rows(Random(seed), Path(folder, "rows"))
+        except CerlabError as error:
+            raise AssertionError from error
+
+
+OF_ROWS = Judge(row_pattern, 100)
+
+
+def without_a_key(batches: Any, buckets: int) -> Any:
+    """Rows whose key is NULL are in no partition, as events without a key are in no substream."""
+    for rows in tables_of(batches):
+        yield from packets._in_buckets(0, rows.combine_chunks().to_batches()[0], buckets)
+
+
+def by_row(keys: Sequence[Any], rows: int, buckets: int) -> Any:
+    """A row's bucket is that of its place, not that of its key."""
+    return pa.array([n % buckets for n in range(rows)], pa.int64())
+
+
 MUTANTS = [
     mutant(OF_ENDS, ends, "least_number", the_greatest_not_above),
     mutant(OF_ENDS, ends.OwnRows, "first_own", property(all_rows_of_the_range), id="all_rows"),
@@ -93,6 +121,8 @@ MUTANTS = [
     mutant(SEEDS, bit_fields, "_width", full_fields_overflow),
     mutant(SEEDS, packets, "_packets", the_last_reader_is_left_out),
     mutant(SEEDS, packets, "_together", one_after_another),
+    mutant(OF_ROWS, packets, "packets_of_keys", without_a_key),
+    mutant(OF_ROWS, tasks, "buckets_of_keys", by_row),
 ]
 
 

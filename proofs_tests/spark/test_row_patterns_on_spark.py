@@ -59,13 +59,33 @@ def table(rows: int = 200) -> Any:
     )
 
 
+def in_files(spark: Any, folder: Path, rows: Any) -> Any:
+    """Return a DataFrame of Parquet files of some row groups each, which tasks read themselves."""
+    folder.mkdir()
+    for number, start in enumerate(range(0, rows.num_rows, 70)):
+        parquet.write_table(rows.slice(start, 70), folder / f"{number}.parquet", row_group_size=30)
+    return spark.read.parquet(str(folder))
+
+
+def sends_packets(frame: Any) -> bool:
+    """Return whether tasks read the files and Spark moves packets."""
+    return "packet" in str(frame._jdf.queryExecution().optimizedPlan().toString())
+
+
+@pytest.mark.parametrize("files", [False, True])
 @pytest.mark.parametrize("clause", [ONE, ALL, FUNCTIONS, DECIMALS])
-def test_partitions_are_evaluated_where_they_are(spark: Any, clause: str) -> None:
+def test_partitions_are_evaluated_where_they_are(
+    spark: Any, clause: str, files: bool, tmp_path: Path
+) -> None:
     from pyspark.sql.pandas.types import from_arrow_schema
 
     expected = cerlab.match_recognize(clause, table())
     frame = spark.createDataFrame(table()).repartition(3)
-    rows = cerlab.spark.match_recognize(frame, clause).toArrow()
+    if files:
+        frame = in_files(spark, tmp_path / "rows", table())
+    result = cerlab.spark.match_recognize(frame, clause)
+    assert sends_packets(result) == files
+    rows = result.toArrow()
     assert rows.column_names == expected.column_names
     kinds = [from_arrow_schema(each.schema).simpleString() for each in (rows, expected)]
     assert kinds[0] == kinds[1]
@@ -85,8 +105,11 @@ KEYS = {
 }
 
 
+@pytest.mark.parametrize("files", [False, True])
 @pytest.mark.parametrize("keys", ["a", "b", "c, d", "e", "f, a", "d, b, c"])
-def test_keys_of_every_type_are_those_of_one_machine(spark: Any, keys: str) -> None:
+def test_keys_of_every_type_are_those_of_one_machine(
+    spark: Any, keys: str, files: bool, tmp_path: Path
+) -> None:
     rng = Random(keys)
     columns = {name: each.take(rng.choices(range(len(each)), k=200)) for name, each in KEYS.items()}
     numbers = {"t": rng.sample(range(999), 200), "v": rng.choices(range(9), k=200)}
@@ -95,10 +118,50 @@ def test_keys_of_every_type_are_those_of_one_machine(spark: Any, keys: str) -> N
         MEASURES COUNT(*) AS n, FIRST(U.t) AS low, LAST(U.v) AS last
         PATTERN (U+ D) DEFINE U AS v <= NEXT(v))"""
     frame = spark.createDataFrame(events).repartition(4)
+    if files:
+        frame = in_files(spark, tmp_path / "rows", events)
     rows = cerlab.spark.match_recognize(frame, clause).toArrow().select(["n", "low", "last"])
     expected = cerlab.match_recognize(clause, events).select(["n", "low", "last"])
     assert sorted(map(repr, rows.to_pylist())) == sorted(map(repr, expected.to_pylist()))
     assert rows.num_rows > 10
+
+
+def test_lakes_of_spark_are_read_by_tasks(spark: Any, tmp_path: Path) -> None:
+    """Files have moments of INT96, keys in the names of folders, and dictionaries of their own."""
+    for folder, rows in enumerate((table().slice(0, 90), table().slice(90))):
+        place = tmp_path / "lake" / f"part={folder}" / "rows.parquet"
+        place.parent.mkdir(parents=True)
+        rows = rows.append_column("long", pa.array([f"{folder}/{n}" for n in range(len(rows))]))
+        parquet.write_table(rows, place, use_deprecated_int96_timestamps=True, row_group_size=50)
+    clause = """MATCH_RECOGNIZE (PARTITION BY part, name ORDER BY t
+        MEASURES LAST(long) AS long, LAST(at) AS at PATTERN (UP+) DEFINE UP AS price < NEXT(price))
+    """
+    frame = spark.read.parquet(str(tmp_path / "lake")).where("part < 5")
+    result = cerlab.spark.match_recognize(frame, clause)
+    assert sends_packets(result)
+    whole = spark.read.parquet(str(tmp_path / "lake")).toArrow()
+    expected = cerlab.match_recognize(clause, whole)
+    assert sorted(map(repr, result.toArrow().to_pylist())) == sorted(
+        map(repr, expected.to_pylist())
+    )
+    assert expected.num_rows > 10
+
+
+def test_rows_that_spark_has_to_read_do_not_go_in_packets(spark: Any, tmp_path: Path) -> None:
+    frame = in_files(spark, tmp_path / "rows", table())
+    for other in (
+        frame.where("t > 100"),
+        frame.withColumn("t", frame["t"] + 1),
+        frame.union(frame),
+    ):
+        assert not sends_packets(cerlab.spark.match_recognize(other, ONE))
+    selected = frame.select("t", "price", "name", "day", "at").withColumnRenamed("price", "cost")
+    result = cerlab.spark.match_recognize(selected, ONE.replace("price", "cost"))
+    assert sends_packets(result)
+    expected = cerlab.match_recognize(ONE, table())
+    assert sorted(map(repr, result.toArrow().to_pylist())) == sorted(
+        map(repr, expected.to_pylist())
+    )
 
 
 def test_columns_that_are_not_read_do_not_travel(spark: Any) -> None:
@@ -124,8 +187,11 @@ def test_what_is_not_local_to_a_task_is_refused(spark: Any) -> None:
         assert caught.value.hint
 
 
-def test_rows_without_an_order_are_found(spark: Any) -> None:
+@pytest.mark.parametrize("files", [False, True])
+def test_rows_without_an_order_are_found(spark: Any, files: bool, tmp_path: Path) -> None:
     frame = spark.createDataFrame(table())
+    if files:
+        frame = in_files(spark, tmp_path / "rows", table())
     with pytest.raises(Exception, match="CER0781"):
         cerlab.spark.match_recognize(frame, ONE.replace("ORDER BY t", "ORDER BY price")).collect()
 

@@ -13,10 +13,10 @@ from cerlab.rows.syntax import RowPattern
 from cerlab.rows.text import row_pattern_text
 from cerlab.rows.types import Binding, bind
 from cerlab.spark import frame
-from cerlab.spark.batch import local_row_pattern
 from cerlab.spark.failures import failures
 from cerlab.spark.frame import Source
 from cerlab.spark.plan import Choice, Mode
+from cerlab.spark.row_patterns import local_row_pattern
 from cerlab.spark.stream.match import started
 from cerlab.spark.stream.pandas_rows import kind_of
 from cerlab.spark.stream.request import (
