@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import PurePosixPath
@@ -163,16 +164,33 @@ def frame_of(spark: SparkSession, found: Inputs, schema: Schema | None = None) -
     if not found.holds_columns:
         frame = frame_of_texts(spark, found, untyped=schema is not None)
     elif types is not None:
-        frame = spark.read.schema(types).parquet(*map(as_it_is, paths))
+        with _listed_by_driver(spark, len(paths)):
+            frame = spark.read.schema(types).parquet(*map(as_it_is, paths))
     elif not found.read_by_tasks and _are_alike(paths):
         reader = spark.read.option("mergeSchema", not found.files)
-        frame = reader.parquet(*map(as_it_is, paths or found.places))
+        with _listed_by_driver(spark, len(paths)):
+            frame = reader.parquet(*map(as_it_is, paths or found.places))
     else:  # Spark cannot unite types of different widths
         types = schema_for_tasks(found, as_text=schema is not None)
         read_all = partial(rows_of_files, files=found.files, schema=arrow_schema(types))
         numbers = spark.range(0, len(paths), 1, len(paths))
         frame = map_batches(numbers, read_all, types)
     return frame if schema is None else conform(frame, schema, found.places[0])
+
+
+@contextmanager
+def _listed_by_driver(spark: SparkSession, files: int) -> Iterator[None]:
+    """Let the driver look up some local files: Spark would start a task for each of over 32 files.
+
+    The driver looks up 2,000 files in 0.6 CPU seconds, tasks in 11 to 17.
+    """
+    threshold = "spark.sql.sources.parallelPartitionDiscovery.threshold"
+    before = str(spark.conf.get(threshold))
+    spark.conf.set(threshold, str(max(files, int(before))))
+    try:
+        yield
+    finally:
+        spark.conf.set(threshold, before)
 
 
 def frame_of_texts(spark: SparkSession, found: Inputs, *, untyped: bool) -> DataFrame:

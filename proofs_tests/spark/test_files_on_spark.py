@@ -180,6 +180,22 @@ def test_rows_of_other_files_are_asked_for(spark: Any, folder: str, tmp_path: Pa
         files_below(request_of(some.selectExpr("type", "t", "v", "id + 1 AS id"), QUERY, [], "id"))
 
 
+def test_no_task_runs_for_the_names_of_many_files(spark: Any, tmp_path: Path) -> None:
+    """Spark would look up over 32 files by a task each, which takes as long as a file's rows."""
+    rows = pa.table({"type": ["A"], "t": [1], "v": [1], "id": [1]})
+    for n in range(40):
+        pq.write_table(rows.set_column(1, "t", [[n]]), tmp_path / f"{n}.parquet")
+    threshold = "spark.sql.sources.parallelPartitionDiscovery.threshold"
+    before, context = spark.conf.get(threshold), spark.sparkContext
+    context.setJobGroup("files", "files of a folder")
+    frame = cerlab.spark.read(spark, str(tmp_path))
+    jobs = context.statusTracker().getJobIdsForGroup("files")
+    context.setLocalProperty("spark.jobGroup.id", None)
+    assert not jobs
+    assert spark.conf.get(threshold) == before
+    assert frame.count() == 40
+
+
 def test_renamed_columns_are_still_a_scan(spark: Any, folder: str) -> None:
     from pyspark.sql import functions as fn
 
