@@ -22,7 +22,7 @@ from cerlab.io.formats import COMPRESSED, FORMATS, format_by_magic, format_by_su
 from cerlab.io.names import Named
 from cerlab.model.columns import values_of
 from cerlab.model.event import AttributeType, Schema
-from cerlab.spark.footers import files_in, local_path, parquet_file, why_not_opened
+from cerlab.spark.footers import files_in, is_int96, local_path, parquet_file, why_not_opened
 from cerlab.spark.frame import arrow_schema, map_batches
 from cerlab.spark.tasks import EventFile, column_file, rows_of_files
 from cerlab.spark.texts import opened, spark_type, text_frame
@@ -331,7 +331,8 @@ def _of_file(file: str) -> StructType | None:
     from pyspark.sql.pandas.types import from_arrow_type
     from pyspark.sql.types import StructType
 
-    schema = parquet_file(file).schema_arrow
+    opened_file = parquet_file(file)
+    schema = opened_file.schema_arrow
     if len(set(schema.names)) < len(schema.names):
         raise duplicate_column(schema.names, file)
     if (spark_schema := (schema.metadata or {}).get(_WRITTEN_BY_SPARK)) is not None:
@@ -345,6 +346,8 @@ def _of_file(file: str) -> StructType | None:
     struct = StructType()
     for field in schema:
         without_zone = getattr(field.type, "tz", None) is None
+        if without_zone and is_int96(opened_file, field.name):
+            without_zone = False  # Spark reads INT96 as moments in UTC
         struct.add(field.name, from_arrow_type(field.type, prefer_timestamp_ntz=without_zone))
     return struct
 

@@ -144,6 +144,27 @@ def test_moments_that_are_missing_or_go_back_are_named(spark: Any, tmp_path: Pat
         assert "2020-01-01T00:00:00Z" in str(error) or wrong is None
 
 
+@pytest.mark.parametrize("zone", [None, "UTC"])
+def test_moments_of_other_writers_have_the_type_that_spark_finds(
+    spark: Any, tmp_path: Path, zone: str | None
+) -> None:
+    """INT96 has no zone, and Spark reads it as moments in UTC."""
+    events = table(Random(9), 40)
+    moments = events.column("ts").cast(pa.timestamp("us", zone))
+    place = str(tmp_path / "rows.parquet")
+    pq.write_table(
+        events.set_column(1, "ts", moments).drop_columns("day"),
+        place,
+        use_deprecated_int96_timestamps=True,
+        store_schema=False,
+    )
+    frame = cerlab.spark.read(spark, place)
+    assert frame.schema == spark.read.parquet(place).schema
+    assert isinstance(first_pass(request_of(frame, BY_RANGE, "ts", time="ts")), FileRanges)
+    answers = cerlab.spark.match(frame, BY_RANGE, "ts", time="ts")
+    assert places(answers) == here(BY_RANGE, events)
+
+
 def test_files_of_other_calendars_are_left_to_spark(spark: Any, tmp_path: Path) -> None:
     events = table(Random(8), 40)
     schema = events.schema.with_metadata({"org.apache.spark.legacyINT96": ""})
