@@ -19,9 +19,15 @@ from cerlab.errors import ResourceLimit
 from cerlab.evaluate.labelled import label_of
 from cerlab.io.named_columns import AnswerColumns, NamedColumn
 from cerlab.model.columns import decoded
-from cerlab.model.stream import Stream, TimeAxis
+from cerlab.model.stream import Stream, TimeAxis, axis_for
 from cerlab.spark.ends import EndsIn, OwnRows
-from cerlab.spark.plan import attributes_computed, attributes_labelled, engine_column
+from cerlab.spark.plan import (
+    Mode,
+    attributes_computed,
+    attributes_labelled,
+    engine_column,
+    why_not,
+)
 
 if TYPE_CHECKING:
     from cerlab.evaluate.aggregates import GroupTotals, Request
@@ -166,10 +172,15 @@ class GroupRows:
         return tuple(dict.fromkeys((*self.request.key, *names)))
 
 
+ROWS_TOGETHER = 1 << 20
+"""Rows that a task aggregates together: enough to make the cost of a part small."""
+
+
 class GroupEvaluation(OwnRows):
     """A run of a plan that aggregates; unlike `PlanEvaluation`, it keeps its events.
 
-    Answers that end before `first_own` do not count.
+    Answers that end before `first_own` do not count. If an answer depends only on the events of its
+    window, the run aggregates `ROWS_TOGETHER` rows at a time and then keeps those of one window.
     """
 
     def __init__(
@@ -188,40 +199,66 @@ class GroupEvaluation(OwnRows):
         self._time = time
         self._attributes = attributes
         self._tables: list[Any] = []
+        self._begin = 0  # the number of the first row in `_tables`
+        self._done = 0  # the number of rows that were aggregated
+        self._in_parts = rows.request.window is None and why_not(plan, Mode.RANGES) is None
 
     def push(self, rows: Any) -> Iterator[Any]:
-        """Read a table; yield nothing, since results are known only after the last table."""
+        """Read a table; yield the rows of the groups so far, if enough rows have been read."""
         self._tables.append(self.take(rows))
-        return iter(())
+        # with a long window many rows are read again: so no more than are new
+        enough = max(ROWS_TOGETHER, self._done - self._begin)
+        if self._in_parts and self.own is not None and self.read - self._done >= enough:
+            yield from self._aggregate()
 
     def finish(self) -> Iterator[Any]:
         """Yield the rows of the groups, as record batches."""
+        if self.read > self._done:
+            yield from self._aggregate()
+
+    def _aggregate(self) -> Iterator[Any]:
+        """Yield the rows of the groups of answers that end in rows not aggregated before."""
         import pyarrow as pa
 
         from cerlab.evaluate.aggregates import GroupTotals  # loads the query languages
 
-        if not self.read:
-            return
-        rows, self._tables = pa.concat_tables(self._tables), []
+        rows = pa.concat_tables(self._tables)
         computed = attributes_computed(t.predicate for t in self._plan.vcea.Delta)
         columns = {
             name: _values(rows.column(f"a{n}"), name, computed)
             for n, name in enumerate(self._attributes)
         }
         stream = io.as_stream(pa.table(columns))
-        positions = self.first + np.arange(self.read)
+        stream = stream if self._time is None else stream.on_time(self._time)
+        positions = self.first + np.arange(self._begin, self.read)
         if "position" in rows.column_names:
             positions = rows.column("position").combine_chunks().to_numpy()
         totals = GroupTotals(
             self._rows.request,
             self._plan,
             self._machine,
-            stream if self._time is None else stream.on_time(self._time),
-            own=self.first_own,
+            stream,
+            own=max(self.first_own, self._done) - self._begin,
             positions=positions,
         )
+        self._keep(rows, self._first_needed(stream))
         result = totals.table() if self._rows.are_final else _parts(totals, self._rows.request)
         yield from _fitting(result, self._rows.schema).to_batches()
+
+    def _first_needed(self, stream: Stream) -> int:
+        """Return the first row of a stream that an answer after its last row can contain."""
+        from cerlab.engine.windows import SlidingEnds
+
+        window = self._plan.window
+        if not self._in_parts or window is None:
+            return len(stream)
+        ends = SlidingEnds(window, (), axis_for(window, stream, stream.time))
+        return max(0, int(ends.read(stream.columns, len(stream), 0)[-1]))
+
+    def _keep(self, rows: Any, begin: int) -> None:
+        """Drop the rows before a number; the others are copied, since a slice keeps the whole."""
+        self._tables = [rows.take(np.arange(begin, rows.num_rows))]
+        self._begin, self._done = self._begin + begin, self.read
 
 
 def _values(column: Any, name: str, computed: Collection[str]) -> Any:

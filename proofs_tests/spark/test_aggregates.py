@@ -11,14 +11,16 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from cerlab import ResourceLimit
+from cerlab import ResourceLimit, count, parse_query
+from cerlab.automata.plan import plan_to_bytes
 from cerlab.evaluate import aggregates as aggregated
 from cerlab.evaluate.aggregates import Request, selected_request
 from cerlab.evaluate.labelled import repeatable_labels, selected_labels
 from cerlab.logic.ceql.syntax import Aggregate, partition_attributes
 from cerlab.spark import task_outputs as tasks
+from cerlab.spark.evaluation import Job, new_evaluation
 from cerlab.spark.footers import NoProof
-from cerlab.spark.plan import Mode
+from cerlab.spark.plan import Mode, attributes_of_job
 from cerlab.spark.task_outputs import GroupRows, merge_parts
 from proofs_tests.spark.cases import SparkCase
 from proofs_tests.spark.layouts import in_packets
@@ -131,6 +133,47 @@ def test_a_stream_in_files_has_the_aggregates_of_the_whole(suite: Suite, tmp_pat
     suite.run(case, deep_count=500)
 
 
+@pytest.mark.parametrize("mode", list(Mode))
+def test_a_task_that_aggregates_a_few_rows_at_a_time_has_the_aggregates_of_the_whole(
+    suite: Suite, mode: Mode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tasks, "ROWS_TOGETHER", 1)
+    suite.run(lambda rng: in_any_packets(rng, mode), deep_count=1_000)
+
+
+@pytest.mark.parametrize(("width", "most"), [(10, 111), (2_000, 4_100)])
+@pytest.mark.parametrize("key", ["", "PARTITION BY [k]"])
+def test_the_rows_in_memory_do_not_grow_with_the_stream(
+    key: str, width: int, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A task has the rows of a part and of one window; it reads each of them twice at most."""
+    monkeypatch.setattr(tasks, "ROWS_TOGETHER", 100)
+    together: list[int] = []
+    right = tasks.GroupEvaluation._aggregate
+
+    def aggregate(self: Any) -> Any:
+        together.append(sum(table.num_rows for table in self._tables))
+        return right(self)
+
+    monkeypatch.setattr(tasks.GroupEvaluation, "_aggregate", aggregate)
+    query = parse_query(f"SELECT COUNT(*) WHERE A ; B {key} WITHIN {width} [t]")
+    request = selected_request(query)
+    names = attributes_of_job(query.plan, None, ())
+    for size in (10_000, 40_000):
+        together.clear()
+        columns = {"type": ["A", "B"] * (size // 2), "k": [0, 0, 1, 1] * (size // 4)}
+        rows = pa.table({**columns, "t": range(size)})
+        run = new_evaluation(Job(plan_to_bytes(query.plan), None, names, names=GroupRows(request)))
+        events = rows.select(names).rename_columns([f"a{n}" for n in range(len(names))])
+        pushed = (run.push(events.slice(begin, 50)) for begin in range(0, size, 50))
+        parts = [part for some in pushed for part in some]
+        parts += run.finish()
+        (total,) = as_spark(parts, request, pa.schema({"count": pa.int64()}))
+        assert total.to_pylist() == [{"count": count(query, rows)}]
+        assert max(together) <= most
+        assert sum(together) <= 2.2 * size
+
+
 def some_case_fails(mode: Mode) -> bool:
     """Whether one of 100 cases fails."""
     return any(fails(lambda rng: in_any_packets(rng, mode), seed) for seed in range(100))
@@ -141,6 +184,22 @@ def test_answers_that_end_before_the_range_are_seen(monkeypatch: pytest.MonkeyPa
     whole = lambda *given, own=0, **more: right(*given, **more)  # noqa: E731
     monkeypatch.setattr(aggregated.GroupTotals, "__init__", whole)
     assert some_case_fails(Mode.RANGES)
+
+
+def test_a_part_that_lacks_a_row_of_its_window_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = tasks.GroupEvaluation._first_needed
+    monkeypatch.setattr(tasks, "ROWS_TOGETHER", 1)
+    monkeypatch.setattr(
+        tasks.GroupEvaluation, "_first_needed", lambda *given: min(right(*given) + 1, len(given[1]))
+    )
+    assert some_case_fails(Mode.RANGES)
+
+
+def test_parts_of_answers_that_depend_on_others_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """NEXT, LAST, MAX, CONSUME BY, no window and one in events of a key need all rows."""
+    monkeypatch.setattr(tasks, "ROWS_TOGETHER", 1)
+    monkeypatch.setattr(tasks, "why_not", lambda plan, mode: None)
+    assert some_case_fails(Mode.KEYS)
 
 
 def test_sums_that_are_rounded_in_each_part_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
