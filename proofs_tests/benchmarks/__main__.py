@@ -79,6 +79,7 @@ examples, after python -m proofs_tests.benchmarks:
   --events 20000000 --spark 2                a query with three tests on the price, by key
   --queries S3 --events 50000000 --spark 2
   --spark 1 --keys 10,1000                 a stream that arrives, by the number of keys
+  --spark 2 --growth --events 16000000     CPU and memory of Spark as rows grow, in other layouts
   --paths --queries S3 --data stocks.stream --runs 5
   --lengths --queries S3,Q1 --data stocks.stream
 """
@@ -94,6 +95,7 @@ READS: dict[str, set[str]] = {
     "paths": {*_STREAMS, "runs", "paths"},
     "lengths": {*_STREAMS, "runs", "lengths"},
     "keys": {"spark", "keys"},
+    "growth": {"spark", "growth", "events"},
     "spark": {"spark", "events", "queries"},
     "registers": {"queries", "data", "events", "runs", "prefix", "memory"},
     "srt": {"queries", "data", "events", "runs", "prefix", "memory"},
@@ -143,6 +145,7 @@ def parser() -> argparse.ArgumentParser:
     switch("--halves", help="the second half of the stream against the first, in --pairs rounds")
     number("--spark", help="Spark on 1 and on N cores, on the events and on a tenth of them")
     add("--keys", metavar="N,N,..", help="with --spark: streams of N keys, in micro-batches")
+    switch("--growth", help="with --spark: the events against a sixteenth of them, and layouts")
     switch("--paths", help="whole processes and public calls, beside pyarrow reading the same file")
     switch("--lengths", help='"auto" beside the evaluators it chooses from, on 10 to 100000 events')
     result.add_argument("--format", default="table", choices=("table", "ndjson"))
@@ -157,7 +160,7 @@ def kind_of(arguments: argparse.Namespace) -> str:
         for name, value in vars(arguments).items()
         if value is not None and value is not False and name not in ("format", "output")
     }
-    kinds = ("keys", "spark", "cores", "halves", "paths", "lengths", "pairs")
+    kinds = ("keys", "growth", "spark", "cores", "halves", "paths", "lengths", "pairs")
     kind = next((kind for kind in kinds if kind in given), "throughput")
     if arguments.queries in READS:
         kind = arguments.queries
@@ -173,7 +176,7 @@ def kind_of(arguments: argparse.Namespace) -> str:
         "--pycer-python needs --against pycer": arguments.pycer_python and "pycer" not in against,
         "--flink-python needs --against flink": arguments.flink_python and not against,
         f"--{kind} needs --pairs": kind in ("cores", "halves") and not arguments.pairs,
-        "--keys needs --spark": kind == "keys" and not arguments.spark,
+        f"--{kind} needs --spark": kind in ("keys", "growth") and not arguments.spark,
         "--data needs --stream stocks": arguments.data
         and arguments.stream not in (None, "stocks", "all"),
     }
@@ -233,6 +236,10 @@ def _rows(kind: str, arguments: argparse.Namespace) -> Iterator[Row]:
             from proofs_tests.benchmarks.spark import measure_streams
 
             return measure_streams(arguments.spark, _whole_numbers(arguments.keys))
+        case "growth":
+            from proofs_tests.benchmarks.growth import measure_growth
+
+            return measure_growth(events, arguments.spark)
         case "spark":
             from proofs_tests.benchmarks.spark import PRICES, measure_spark
 

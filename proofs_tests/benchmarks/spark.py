@@ -185,29 +185,44 @@ import ctypes, subprocess, sys, time
 import psutil
 ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # orphans, as the JVM of a Python that has ended, are ours
 process = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL)
-here, used = psutil.Process(), {}
+here, used, peaks = psutil.Process(), {}, {}
 while below := here.children(recursive=True):
     for each in below:
         try:
             used[each] = sum(each.cpu_times()[:2])
+            if each.name().startswith("python") and each.pid != process.pid:
+                if peak := open(f"/proc/{each.pid}/status").read().partition("VmHWM:")[2]:
+                    peaks[each] = int(peak.split()[0])
             if each.status() == psutil.STATUS_ZOMBIE and each.ppid() == here.pid:
                 process.poll() if each.pid == process.pid else each.wait()
-        except psutil.Error:
+        except (psutil.Error, OSError):
             pass
     time.sleep(0.1)
-print(sum(used.values()))
+print(sum(used.values()), max(peaks.values(), default=0) / 1e3)
 sys.exit(process.wait())
 """
 """Python's daemon in Spark ignores the end of its workers, whose CPU is then in no parent: so each
 process is looked at while it runs."""
 
 
-def cpu_of_tree(words: list[str]) -> float:
-    """Return the CPU seconds of a command and all processes below it, orphans included."""
+class Cost(NamedTuple):
+    """CPU seconds of a command and all processes below it, and its largest Python worker in MB."""
+
+    cpu: float
+    memory: float
+
+
+def cost_of_tree(words: list[str]) -> Cost:
+    """Return the cost of a command and all processes below it, orphans included."""
     process = subprocess.run([sys.executable, "-c", _TREE, *words], capture_output=True, text=True)
     if process.returncode:
         raise RuntimeError(f"{' '.join(words)}: {process.stderr[-2000:]}")
-    return float(process.stdout)
+    return Cost(*map(float, process.stdout.split()))
+
+
+def cpu_of_tree(words: list[str]) -> float:
+    """Return the CPU seconds of a command and all processes below it, orphans included."""
+    return cost_of_tree(words).cpu
 
 
 def _in_a_session(query: Query, folder: Path, cores: int) -> list[list[Any]]:

@@ -173,6 +173,8 @@ REGISTERS, FOUNDATIONS, ROWS = (
         (["--spark", "2", "--decoy"], "--decoy has no effect on spark"),
         (["--spark", "2", "--stream", "homes"], "--stream has no effect on spark"),
         (["--keys", "3"], "--keys needs --spark"),
+        (["--growth"], "--growth needs --spark"),
+        (["--growth", "--spark", "2", "--queries", "S3"], "--queries has no effect on growth"),
         (["--spark", "1", "--keys", "x"], "as in --keys 10,1000"),
         *(([*REGISTERS, each], "registers") for each in ("--count", "--decoy", "--stream=taxi")),
         ([*REGISTERS, "--against=tecs"], "--against has no effect on registers"),

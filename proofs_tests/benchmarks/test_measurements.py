@@ -7,6 +7,8 @@ import sys
 from functools import partial
 from pathlib import Path
 
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 
 import cerlab
@@ -14,7 +16,7 @@ from cerlab import parse_query
 from cerlab.evaluate import answers_of
 from cerlab.model.stream import Stream
 from cerlab.testing import stocks
-from proofs_tests.benchmarks import memory, spark
+from proofs_tests.benchmarks import growth, memory, spark
 from proofs_tests.benchmarks.engine import against_tecs, cores, count, counting, throughput
 from proofs_tests.benchmarks.memory import MemoryOf, measure_here, resident
 from proofs_tests.benchmarks.queries import catalogue
@@ -184,6 +186,31 @@ def test_plain_spark_has_the_answers_of_the_local_engine(tmp_path: Path) -> None
     folder, query = spark.ordered_streams(tmp_path / "files", 30_000), parse_query(spark.PRICES)
     found = cerlab.count(query, synthetic("stocks", 30_000))
     assert spark.plain_command(query, folder, 1)[1] == found > 0
+
+
+def test_layouts_have_the_rows_of_the_sorted_files(tmp_path: Path) -> None:
+    folder = spark.ordered_streams(tmp_path / "files", 4_100)
+    tables = {}
+    for layout in growth.LAYOUTS:
+        growth.write_layout(folder, layout)
+        tables[layout] = pq.read_table(folder / layout)
+        assert tables[layout]["id"].equals(pq.read_table(folder / spark.SORTED)["id"])
+    files = {layout: len(list((folder / layout).iterdir())) for layout in growth.LAYOUTS}
+    assert 1_000 < files["files"] == files["lake"] <= growth.FILES
+    assert tables["wide"].num_columns == growth.COLUMNS
+    counts = pc.value_counts(tables["skewed"]["name"]).field("counts")
+    assert pc.max(counts).as_py() >= tables["skewed"].num_rows // 2
+    assert str(tables["lake"].schema.field("stock_time").type).startswith("timestamp")
+
+
+@pytest.mark.usefixtures("linux")
+def test_memory_is_that_of_the_largest_worker() -> None:
+    """The command itself is not a worker."""
+    wait = "import time; time.sleep(1)"
+    small, large = (f"block = bytearray({size} << 20); {wait}" for size in (90, 300))
+    worker = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {small!r}])"
+    cost = spark.cost_of_tree([sys.executable, "-c", f"{worker}; {large}"])
+    assert 90 < cost.memory < 300
 
 
 def test_processes_that_outlive_their_parents_are_counted() -> None:
