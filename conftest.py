@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Generator, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import hypothesis
 import pytest
@@ -18,6 +18,9 @@ from cerlab import budget
 from proofs_tests.dials import Dial
 from proofs_tests.kernels import compile_all
 from proofs_tests.suite import Profile, Suite
+
+if TYPE_CHECKING:
+    from proofs_tests.command import Cli
 
 pytest_plugins = ["pytester", "proofs_tests.records", "proofs_tests.skips"]
 
@@ -160,6 +163,14 @@ def gauge(clock: Dial, monkeypatch: pytest.MonkeyPatch) -> Dial:
 def suite(request: pytest.FixtureRequest) -> Suite:
     """Return the suite that runs random cases; see `proofs_tests.suite`."""
     return Suite(request.config.getoption("--profile"), request)
+
+
+@pytest.fixture
+def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
+    """Return the command line; see `proofs_tests.command`."""
+    from proofs_tests.command import Cli  # most of cerlab
+
+    return Cli(capsys)
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import cerlab
-from cerlab.cli import main
+from proofs_tests.command import Cli
 
 ROOT = Path(__file__).parent.parent / "examples"
 FOLDERS = sorted({path.parent for path in ROOT.glob("*/query.*")})
@@ -52,22 +52,19 @@ def test_every_evaluator_gives_the_expected_answers(folder: Path, evaluator: str
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: path.name)
-def test_the_command_line_gives_them_too(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_line_gives_them_too(folder: Path, cli: Cli) -> None:
     arguments = ["run", str(the_file(folder, "query")), str(the_file(folder, "events"))]
     if time := options(folder):
         arguments += ["--time", f"{time['time']}:{time['unit']}"]
     if schema_text(folder):
         arguments += ["--schema", str(folder / "schema.core")]
-    assert main(arguments) == 0
-    assert sorted(capsys.readouterr().out.splitlines()) == sorted(expected_lines(folder))
+    assert sorted(cli(*arguments).lines) == sorted(expected_lines(folder))
 
 
 @pytest.mark.parametrize("folder", FAULTS, ids=lambda path: f"{path.parent.name}-{path.name}")
-def test_cases_of_the_trial_can_be_run_again(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_cases_of_the_trial_can_be_run_again(folder: Path, cli: Cli) -> None:
     query, events = the_file(folder, "query"), the_file(folder, "events")
     rows = query.suffix == ".sql"
     options = ["--language", "rows"] if rows else ["--time", "t:s"]
-    assert main(["run", str(query), str(events), *options]) == 0
-    assert sorted(capsys.readouterr().out.splitlines()) == sorted(expected_lines(folder))
+    out = cli("run", query, events, *options).out
+    assert sorted(out.splitlines()) == sorted(expected_lines(folder))

@@ -12,8 +12,8 @@ import pytest
 
 import cerlab
 from cerlab.catalogue import entries
-from cerlab.cli import main
 from cerlab.evaluate import EVALUATORS
+from proofs_tests.command import Cli
 
 ERRORS = {
     name
@@ -107,13 +107,10 @@ def test_no_text_names_a_keyword_and_an_option_together() -> None:
     assert found == []
 
 
-def test_a_hint_has_the_form_of_its_door(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_hint_has_the_form_of_its_door(tmp_path: Path, cli: Cli) -> None:
     path = tmp_path / "e.csv"
     path.write_text("kind,t\nA,2\nB,1\n")
-    assert main(["run", "A ; B", str(path)]) == 2
-    said = capsys.readouterr().err
+    said = cli("run", "A ; B", path, status=2).err
     assert "--type-column" in said
     assert "type_column=" not in said
     with pytest.raises(cerlab.CerlabError) as refused:
@@ -134,7 +131,7 @@ def test_a_hint_has_the_form_of_its_door(
 )
 def test_a_warning_has_the_form_of_its_door(
     code: str, query: str, rows: str, python: dict[str, Any], option: list[str],
-    tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    tmp_path: Path, cli: Cli
 ) -> None:  # fmt: skip
     path = tmp_path / "e.csv"
     path.write_text(rows)
@@ -143,8 +140,7 @@ def test_a_warning_has_the_form_of_its_door(
     (text,) = (str(each.message) for each in caught if code in str(each.message))
     assert re.search(r"[a-z]+=", text)
     assert "--" not in text
-    assert main(["run", query, str(path), *option]) == 0
-    (line,) = (x for x in capsys.readouterr().err.splitlines() if code in x)
+    (line,) = (x for x in cli("run", query, path, *option).err.splitlines() if code in x)
     assert line.startswith(f"warning: {code}: ")
     assert "--" in line
     assert not re.search(r"[a-z]+=", line)

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from cerlab.catalogue import Entry, entries, markdown
-from cerlab.cli import main
 from proofs_tests.catalogue.runs import code_of_lines, fresh_names, inside, of_answers
+from proofs_tests.command import Cli
 
 OF_SPARK = re.compile(r"(?<![.\w])spark[.,]|\$ cerlab spark")
 """Examples that need a session of Spark, and so a JVM."""
@@ -50,20 +50,17 @@ def test_an_example_that_raises_nothing_or_too_early_is_noticed(tmp_path: Path) 
             code_of_lines((">>> cerlab.count(3, [])", ">>> 4"), fresh_names())
 
 
-def test_explain_prints_an_entry(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["explain", "cer0802", "207"]) == 0
-    output = capsys.readouterr().out
+def test_explain_prints_an_entry(cli: Cli) -> None:
+    output = cli("explain", "cer0802", "207").out
     for entry in (entries()["CER0802"], entries()["CER0207"]):
         assert entry.cause in output
         assert entry.fix in output
         assert all(line in output for line in (*entry.example, *entry.fixed))
-    assert main(["explain", "CER9999"]) == 2
-    assert "CER0839" in capsys.readouterr().err
+    assert "CER0839" in cli("explain", "CER9999", status=2).err
 
 
-def test_explain_lists_all(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["explain"]) == 0
-    assert re.findall(r"CER\d{4}", capsys.readouterr().out) == list(entries())
+def test_explain_lists_all(cli: Cli) -> None:
+    assert re.findall(r"CER\d{4}", cli("explain").out) == list(entries())
 
 
 def test_the_page_has_every_entry_with_an_anchor() -> None:

@@ -15,6 +15,7 @@ from cerlab.compile.pattern import any_pattern
 from cerlab.engine.registers import program
 from cerlab.evaluate import thresholds
 from cerlab.evaluate.physical import why_in_python
+from proofs_tests.command import Cli
 
 TABLE = pa.table(
     {"type": ["A", "B", "C", "A"] * 6, "v": range(24), "k": [n % 2 for n in range(24)]}
@@ -66,13 +67,12 @@ def test_what_kernels_evaluate_is_not(text: str) -> None:
 
 @pytest.mark.usefixtures("short")
 def test_pipes_and_check_name_it(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], cli: Cli
 ) -> None:
     text = "SELECT * WHERE A AS a ; B AS b FILTER a.v * b.v > 3 WITHIN 3 EVENTS"
     lines = "".join(json.dumps(row) + "\n" for row in TABLE.to_pylist())
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(lines.encode())))
-    assert main(["run", text, "-"]) == 0
-    assert capsys.readouterr().err.count("CER0932") == 1
+    assert cli("run", text, "-").err.count("CER0932") == 1
     main(["check", text])
     assert "computes with values of two events" in capsys.readouterr().out
     main(["check", "A ; B"])

@@ -15,7 +15,6 @@ import pytest
 
 import cerlab
 from cerlab import Duration, Event, Timestamp
-from cerlab.cli import main
 from cerlab.evaluate import evaluators, thresholds
 from cerlab.evaluate.separation import fast_form
 from cerlab.logic.ceql.parser import parse_cel
@@ -25,6 +24,7 @@ from cerlab.predicates.condition import Correlation
 from cerlab.predicates.separation import Range, agree, separated
 from cerlab.predicates.text import predicate_text
 from cerlab.predicates.truth import kind_of
+from proofs_tests.command import Cli
 from proofs_tests.suite import Suite
 
 PAIR = "A AS a ; B AS b FILTER "
@@ -228,9 +228,7 @@ def test_tasks_of_spark(tmp_path: Path) -> None:
     assert sum(batch.num_rows for batch in batches) == 20
 
 
-def test_a_warning_and_hints_name_the_fast_form(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_warning_and_hints_name_the_fast_form(monkeypatch: pytest.MonkeyPatch, cli: Cli) -> None:
     table = long_table([float(n) for n in range(40)])
     assert cerlab.count(QUERY, table) == 20, "a short stream is not warned of"
     monkeypatch.setattr(thresholds, "SHORT", 20)
@@ -249,6 +247,5 @@ def test_a_warning_and_hints_name_the_fast_form(
     monkeypatch.setattr(thresholds, "SHORT", 20)
     lines = "".join(json.dumps(row) + "\n" for row in table.to_pylist())
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(lines.encode())))
-    assert main(["run", QUERY, "-"]) == 0
-    out, err = capsys.readouterr()
+    out, err = cli("run", QUERY, "-")
     assert (len(out.splitlines()), err.count("CER0931")) == (20, 1)

@@ -17,106 +17,83 @@ from cerlab import budget
 from cerlab.cli import main
 from cerlab.evaluate import EVALUATORS
 from cerlab.io.machines import machine_from_json, machine_to_json
+from proofs_tests.command import Cli
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 Q1 = str(EXAMPLES / "core_q1" / "query.ceql")
 EVENTS = str(EXAMPLES / "core_q1" / "events.core")
 
 
-def lines(capsys: pytest.CaptureFixture[str]) -> list[str]:
-    return capsys.readouterr().out.splitlines()
-
-
-def test_run_prints_one_object_a_line(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", Q1, EVENTS]) == 0
-    out = lines(capsys)
+def test_run_prints_one_object_a_line(cli: Cli) -> None:
+    out = cli("run", Q1, EVENTS).lines
     assert out[0] == '{"start": 1, "end": 4, "positions": [1, 2, 4]}'
     assert len(out) == 6
 
 
-def test_run_without_answers_is_a_success(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", "NOSUCH", EVENTS]) == 0
-    assert lines(capsys) == []
+def test_run_without_answers_is_a_success(cli: Cli) -> None:
+    assert cli("run", "NOSUCH", EVENTS).lines == []
 
 
-def test_limit_is_in_all(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", Q1, EVENTS, "--limit", "4"]) == 0
-    assert len(lines(capsys)) == 4
+def test_limit_is_in_all(cli: Cli) -> None:
+    assert len(cli("run", Q1, EVENTS, "--limit", "4").lines) == 4
 
 
-def test_a_query_with_2_to_the_40_answers_and_a_limit(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_query_with_2_to_the_40_answers_and_a_limit(tmp_path: Path, cli: Cli) -> None:
     (tmp_path / "e.core").write_text("A()\n" * 40)
-    assert main(["run", "A+", str(tmp_path / "e.core"), "--limit", "10"]) == 0
-    assert len(set(lines(capsys))) == 10
+    assert len(set(cli("run", "A+", tmp_path / "e.core", "--limit", "10").lines)) == 10
 
 
-def test_labels_give_valuations(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", Q1, EVENTS, "--labels", "--limit", "6"]) == 0
+def test_labels_give_valuations(cli: Cli) -> None:
+    rows = cli("run", Q1, EVENTS, "--labels", "--limit", "6").rows
     expected = {"SELL": [0, 2, 4], "amzn": [4], "intel": [2], "msft": [0]}
-    assert expected in [json.loads(line)["labels"] for line in lines(capsys)]
+    assert expected in [row["labels"] for row in rows]
 
 
 @pytest.mark.parametrize("evaluator", ["reference", "automaton", "compiled", "auto"])
-def test_labels_by_every_evaluator_that_keeps_them(
-    evaluator: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["run", Q1, EVENTS, "--labels", "--evaluator", evaluator]) == 0
-    assert len(lines(capsys)) == 6
+def test_labels_by_every_evaluator_that_keeps_them(evaluator: str, cli: Cli) -> None:
+    assert len(cli("run", Q1, EVENTS, "--labels", "--evaluator", evaluator).lines) == 6
 
 
-def test_auto_is_the_reference_where_there_is_no_automaton(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_auto_is_the_reference_where_there_is_no_automaton(cli: Cli) -> None:
     query = "SELECT LAST * WHERE SELL AS a ; SELL AS b FILTER a.price > b.price"
-    assert main(["run", query, EVENTS]) == 0
-    assert lines(capsys)
+    assert cli("run", query, EVENTS).lines
     assert main(["run", query, EVENTS, "--evaluator", "tecs"]) == 2
 
 
-def test_events_are_carried_with_the_chosen_attributes(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_events_are_carried_with_the_chosen_attributes(cli: Cli) -> None:
     query = "SELECT msft[price], intel WHERE SELL AS msft ; BUY AS intel FILTER msft[price = 101]"
-    assert main(["run", query, EVENTS, "--events"]) == 0
-    (line,) = lines(capsys)
-    assert json.loads(line)["events"] == [
+    (row,) = cli("run", query, EVENTS, "--events").rows
+    assert row["events"] == [
         {"position": 0, "type": "SELL", "price": 101},
         {"position": 3, "type": "BUY", "name": "INTC", "price": 80},
     ]
 
 
-def test_a_table_of_answers(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", Q1, EVENTS, "--format", "table"]) == 0
-    out = capsys.readouterr().out
+def test_a_table_of_answers(cli: Cli) -> None:
+    out = cli("run", Q1, EVENTS, "--format", "table").out
     assert "positions" in out
     assert "0, 2, 4" in out
 
 
-def test_parquet(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_parquet(tmp_path: Path, cli: Cli) -> None:
     out = tmp_path / "out.parquet"
     assert main(["run", Q1, EVENTS, "--format", "parquet", "-o", str(out)]) == 0
     assert parquet.read_table(out).num_rows == 6
-    assert main(["run", Q1, EVENTS, "--format", "parquet"]) == 2
-    assert "CER0809" in capsys.readouterr().err
+    assert "CER0809" in cli("run", Q1, EVENTS, "--format", "parquet", status=2).err
 
 
-def test_output_to_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", Q1, EVENTS, "-o", str(tmp_path / "out")]) == 0
+def test_output_to_a_file(tmp_path: Path, cli: Cli) -> None:
+    assert not cli("run", Q1, EVENTS, "-o", tmp_path / "out").out
     assert len((tmp_path / "out").read_text().splitlines()) == 6
-    assert lines(capsys) == []
 
 
 @pytest.mark.parametrize("what", ["ast", "vcea", "cea", "det", "nxt", "last", "max", "strict"])
 @pytest.mark.parametrize("form", ["text", "dot"])
-def test_show(what: str, form: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["show", Q1, "--what", what, "--format", form]) == 0
-    out = capsys.readouterr().out
+def test_show(what: str, form: str, cli: Cli) -> None:
+    out = cli("show", Q1, "--what", what, "--format", form).out
     assert "MSFT" in out
     assert out.startswith("digraph") == (form == "dot")
-    assert main(["show", Q1, "--what", what, "--format", form]) == 0
-    assert capsys.readouterr().out == out
+    assert cli("show", Q1, "--what", what, "--format", form).out == out
 
 
 @pytest.mark.parametrize(
@@ -144,9 +121,8 @@ def test_show(what: str, form: str, capsys: pytest.CaptureFixture[str]) -> None:
         ("MAX(A) ; B", 0, "no automaton for MAX"),
     ],
 )
-def test_check(query: str, status: int, text: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["check", query]) == status
-    assert text in capsys.readouterr().out
+def test_check(query: str, status: int, text: str, cli: Cli) -> None:
+    assert text in cli("check", query, status=status).out
 
 
 @pytest.mark.parametrize(
@@ -163,11 +139,8 @@ def test_check(query: str, status: int, text: str, capsys: pytest.CaptureFixture
         ("A : B", "no: FO-CEL has no :"),
     ],
 )
-def test_check_reports_on_fo_cel(
-    formula: str, text: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["check", formula]) == 0
-    assert text in capsys.readouterr().out
+def test_check_reports_on_fo_cel(formula: str, text: str, cli: Cli) -> None:
+    assert text in cli("check", formula).out
 
 
 @pytest.mark.parametrize(
@@ -180,16 +153,8 @@ def test_check_reports_on_fo_cel(
         ("equivalent", "MAX(A+) ; B", "MAX(A+ OR A) ; B", 3, "not decided"),
     ],
 )
-def test_decisions(
-    command: str,
-    left: str,
-    right: str,
-    status: int,
-    text: str,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert main([command, left, right]) == status
-    assert text in capsys.readouterr().out
+def test_decisions(command: str, left: str, right: str, status: int, text: str, cli: Cli) -> None:
+    assert text in cli(command, left, right, status=status).out
 
 
 def test_a_certificate_is_written_if_the_answer_is_yes(tmp_path: Path) -> None:
@@ -201,41 +166,31 @@ def test_a_certificate_is_written_if_the_answer_is_yes(tmp_path: Path) -> None:
     assert json.loads(line)["format"] == "cerlab-certificate"
 
 
-def test_a_budget_inside_the_class_is_exit_2(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_budget_inside_the_class_is_exit_2(monkeypatch: pytest.MonkeyPatch, cli: Cli) -> None:
     monkeypatch.setattr(budget, "STEPS", 500)
-    assert main(["equivalent", "A ; B ; C", "A ; B ; C"]) == 2
-    assert "CER0605" in capsys.readouterr().err
+    assert "CER0605" in cli("equivalent", "A ; B ; C", "A ; B ; C", status=2).err
 
 
 @pytest.mark.parametrize("form", ["json", "tikz", "mata"])
 @pytest.mark.parametrize("what", ["vcea", "cea", "det", "nxt", "max"])
-def test_show_in_formats_for_files(
-    what: str, form: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["show", "A ; B+", "--what", what, "--format", form]) == 0
-    out = capsys.readouterr().out
+def test_show_in_formats_for_files(what: str, form: str, cli: Cli) -> None:
+    out = cli("show", "A ; B+", "--what", what, "--format", form).out
     if form == "json":
         assert machine_to_json(machine_from_json(out)).strip() == out.strip()
         assert json.loads(out)["format"] == "cerlab-machine"
 
 
-def test_what_a_format_cannot_say_is_refused_by_name(capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_a_format_cannot_say_is_refused_by_name(cli: Cli) -> None:
     query = "SELECT A WHERE A ; B"
-    assert main(["show", query, "--what", "nxt", "--format", "json"]) == 2
-    assert "CER0411" in capsys.readouterr().err
-    assert main(["show", "A", "--what", "ast", "--format", "tikz"]) == 2
-    assert "CER0410" in capsys.readouterr().err
+    assert "CER0411" in cli("show", query, "--what", "nxt", "--format", "json", status=2).err
+    assert "CER0410" in cli("show", "A", "--what", "ast", "--format", "tikz", status=2).err
 
 
-def test_a_byte_order_mark_is_no_part_of_a_query(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_byte_order_mark_is_no_part_of_a_query(tmp_path: Path, cli: Cli) -> None:
     (tmp_path / "e.core").write_text("A()\nB()\n")
     (tmp_path / "q.ceql").write_bytes("\ufeffSELECT *\r\nWHERE A ; B -- c\r\n".encode())
-    assert main(["run", str(tmp_path / "q.ceql"), str(tmp_path / "e.core")]) == 0
-    assert json.loads(capsys.readouterr().out)["positions"] == [0, 1]
+    (row,) = cli("run", tmp_path / "q.ceql", tmp_path / "e.core").rows
+    assert row["positions"] == [0, 1]
 
 
 @pytest.mark.parametrize(
@@ -249,10 +204,9 @@ def test_a_byte_order_mark_is_no_part_of_a_query(
     ],
 )
 def test_check_and_errors_name_the_evaluators_that_take_a_query(
-    query: str, takers: str, capsys: pytest.CaptureFixture[str]
+    query: str, takers: str, cli: Cli
 ) -> None:
-    assert main(["check", query]) == 0
-    assert f"evaluators:  {takers}\n" in capsys.readouterr().out
+    assert f"evaluators:  {takers}\n" in cli("check", query).out
     for name in EVALUATORS:
         if name in takers.split(", "):
             cerlab.evaluate(query, [{"type": "A", "v": 1}], evaluator=name)  # type: ignore[arg-type]
@@ -262,9 +216,8 @@ def test_check_and_errors_name_the_evaluators_that_take_a_query(
             assert caught.value.hint == f"evaluators that support it: {takers}"
 
 
-def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--version"]) == 0
-    assert capsys.readouterr().out.startswith("cerlab 0.")
+def test_the_version(cli: Cli) -> None:
+    assert cli("--version").out.startswith("cerlab 0.")
 
 
 def test_standard_input_is_utf_8_whatever_the_locale() -> None:
@@ -279,14 +232,11 @@ def test_standard_input_is_utf_8_whatever_the_locale() -> None:
     assert b"CER0745" in done.stderr
 
 
-def test_fmt_is_idempotent(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["fmt", "select * where (a;b)+ within 3 events -- why"]) == 0
-    output = capsys.readouterr()
+def test_fmt_is_idempotent(cli: Cli) -> None:
+    output = cli("fmt", "select * where (a;b)+ within 3 events -- why")
     assert "comments" in output.err
-    assert main(["fmt", output.out]) == 0
-    assert capsys.readouterr().out == output.out == "SELECT *\nWHERE (a ; b)+\nWITHIN 3 EVENTS\n"
-    assert main(["fmt", "(A)"]) == 0
-    assert capsys.readouterr().out == "A\n"
+    assert cli("fmt", output.out).out == output.out == "SELECT *\nWHERE (a ; b)+\nWITHIN 3 EVENTS\n"
+    assert cli("fmt", "(A)").out == "A\n"
 
 
 @pytest.mark.parametrize(
@@ -309,32 +259,24 @@ def test_fmt_is_idempotent(capsys: pytest.CaptureFixture[str]) -> None:
         ["run", "A;" * 500_000 + "A", EVENTS],
     ],
 )
-def test_bad_usage_is_exit_2_without_a_traceback(
-    arguments: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(arguments) == 2
-    output = capsys.readouterr()
+def test_bad_usage_is_exit_2_without_a_traceback(arguments: list[str], cli: Cli) -> None:
+    output = cli(*arguments, status=2)
     assert output.out == ""
     assert output.err
     assert "Traceback" not in output.err
 
 
-def test_an_unknown_stream_in_the_query_is_an_error_against_the_schema(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_an_unknown_stream_in_the_query_is_an_error_against_the_schema(cli: Cli) -> None:
     schema = str(EXAMPLES / "stocks_s3" / "schema.core")
-    assert main(["check", "SELECT * FROM Sx WHERE BUY", "--schema", schema]) == 2
-    assert "CER0304" in capsys.readouterr().err
+    assert "CER0304" in cli("check", "SELECT * FROM Sx WHERE BUY", "--schema", schema, status=2).err
 
 
-def test_warnings_go_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", "A FILTER x[v = 1]", EVENTS]) == 0
-    assert "warning: CER0901" in capsys.readouterr().err
+def test_warnings_go_to_stderr(cli: Cli) -> None:
+    assert "warning: CER0901" in cli("run", "A FILTER x[v = 1]", EVENTS).err
 
 
-def test_the_demo_runs_without_anything(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["demo"]) == 0
-    out = capsys.readouterr().out
+def test_the_demo_runs_without_anything(cli: Cli) -> None:
+    out = cli("demo").out
     assert "reference" in out
     assert "agrees with the reference" in out
     assert "DISAGREES" not in out
@@ -361,16 +303,14 @@ def test_importing_cerlab_is_light() -> None:
 
 @pytest.mark.parametrize("terminal", [True, False])
 def test_errors_have_colours_on_a_terminal_alone(
-    terminal: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    terminal: bool, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
-    assert main(["show", "A ;; B"]) == 2
-    coloured = capsys.readouterr().err
+    coloured = cli("show", "A ;; B", status=2).err
     assert ("\x1b[1;31mCER0101:\x1b[0m" in coloured) is terminal
     assert ("\x1b[1;36mhint:\x1b[0m" in coloured) is terminal
     monkeypatch.setenv("NO_COLOR", "1")
-    assert main(["show", "A ;; B"]) == 2
-    plain = capsys.readouterr().err
+    plain = cli("show", "A ;; B", status=2).err
     assert plain == re.sub(r"\x1b\[[\d;]*m", "", coloured)

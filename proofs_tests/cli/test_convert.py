@@ -13,6 +13,7 @@ import cerlab
 from cerlab import Event, io
 from cerlab.cli import main
 from cerlab.io.sink import open_sink
+from proofs_tests.command import Cli
 from proofs_tests.io.test_round_trips import EVENTS
 
 SUFFIXES = {"csv": ".csv", "ndjson": ".ndjson", "core": ".core", "arrow": ".arrow"} | {
@@ -90,28 +91,23 @@ def test_what_a_format_cannot_hold_is_refused_with_its_place(
     assert not path.exists()
 
 
-def test_to_standard_output_and_with_a_type(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_to_standard_output_and_with_a_type(tmp_path: Path, cli: Cli) -> None:
     path = tmp_path / "rows.csv"
     path.write_text("n\n1\n2\n")
-    assert main(["convert", str(path), "-", "--to", "ndjson", "--type", "A"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    lines = cli("convert", path, "-", "--to", "ndjson", "--type", "A").lines
     assert [json.loads(line) for line in lines] == [{"type": "A", "n": 1}, {"type": "A", "n": 2}]
 
 
-def test_a_place_that_tells_no_format(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_place_that_tells_no_format(tmp_path: Path, cli: Cli) -> None:
     path = tmp_path / "rows.csv"
     path.write_text("type\nA\n")
-    assert main(["convert", str(path), str(tmp_path / "out")]) == 2
-    assert "CER0867" in capsys.readouterr().err
+    assert "CER0867" in cli("convert", path, tmp_path / "out", status=2).err
 
 
-def test_declarations_that_are_no_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_declarations_that_are_no_text(tmp_path: Path, cli: Cli) -> None:
     declarations, events = tmp_path / "s.ceql", tmp_path / "e.ndjson"
     declarations.write_bytes("CREATE STREAM S { EVENT A { é:int } }".encode("latin-1"))
     events.write_text('{"type": "A"}\n')
     out = tmp_path / "o.csv"
-    assert main(["convert", str(events), str(out), "--schema", str(declarations)]) == 2
-    assert "CER0715" in capsys.readouterr().err
+    assert "CER0715" in cli("convert", events, out, "--schema", declarations, status=2).err
     assert not out.exists()

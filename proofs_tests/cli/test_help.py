@@ -14,6 +14,7 @@ import pytest
 from cerlab.cli import COMMANDS, main, parser_of
 from cerlab.cli.arguments import ARGUMENTS
 from cerlab.compile.pattern import LANGUAGES
+from proofs_tests.command import Cli
 
 EVENTS = "type,name,price,t\nBUY,INTC,27,1\nSELL,INTC,28,3\nBUY,AMAT,5,4\n"
 LINES = [
@@ -94,9 +95,8 @@ def test_what_completes_is_not_loaded_by_other_commands() -> None:
 
 
 @pytest.mark.parametrize("words", [["run", "A"], ["rum"], ["run", "A", "x", "--colums", "a"]])
-def test_a_usage_error_is_two_lines(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(words) == 2
-    out, err = capsys.readouterr()
+def test_a_usage_error_is_two_lines(words: list[str], cli: Cli) -> None:
+    out, err = cli(*words, status=2)
     message, hint = err.splitlines()
     assert "error: " in message
     assert hint.startswith("hint: ")
@@ -119,13 +119,13 @@ def test_what_is_printed_goes_to_the_file_of_o(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
+    cli: Cli,
 ) -> None:
     (tmp_path / "e.csv").write_text("type\nB\n")
     monkeypatch.chdir(tmp_path)
     status = main(words)
     printed = capsys.readouterr().out
-    assert main([*words, "-o", "out"]) == status
-    assert not capsys.readouterr().out
+    assert not cli(*words, "-o", "out", status=status).out
     assert (tmp_path / "out").read_text() == printed
     assert printed.startswith(begins), printed
 
@@ -151,18 +151,20 @@ _WORDS: dict[str, list[str]] = {
 
 @pytest.mark.parametrize("name", _with_output())
 def test_a_dash_is_standard_output_in_every_command_with_o(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    name: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    cli: Cli,
 ) -> None:
     (tmp_path / "e.csv").write_text(EVENTS)
     monkeypatch.chdir(tmp_path)
     if name == "spark":  # it writes folders
-        assert main(["spark", "A", "--input", "e.csv", "-o", "-"]) == 2
-        assert "expected a folder" in capsys.readouterr().err
+        assert "expected a folder" in cli("spark", "A", "--input", "e.csv", "-o", "-", status=2).err
     else:
         status = main([name, *_WORDS[name]])
         printed = capsys.readouterr().out
-        assert main([name, *_WORDS[name], "-o", "-"]) == status
-        assert capsys.readouterr().out == printed
+        assert cli(name, *_WORDS[name], "-o", "-", status=status).out == printed
         assert printed
     assert [path.name for path in tmp_path.iterdir()] == ["e.csv"]
 
@@ -216,12 +218,12 @@ def test_an_unknown_suffix_is_refused_with_a_list(
     name: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    cli: Cli,
 ) -> None:
     (tmp_path / "e.csv").write_text(EVENTS)
     monkeypatch.chdir(tmp_path)
-    assert main([*words, *(["-o"] if words[0] != "convert" else []), name]) == 2
-    message, hint = capsys.readouterr().err.splitlines()
+    error = cli(*words, *(["-o"] if words[0] != "convert" else []), name, status=2).err
+    message, hint = error.splitlines()
     assert message.startswith(f"CER0867: expected an output name that ends in {known}")
     assert message.endswith(f"got '{name}'")
     assert hint.startswith("hint: or add --format ")
@@ -240,17 +242,13 @@ def test_an_unknown_suffix_is_refused_with_a_list(
     ids=" ".join,
 )
 def test_no_command_writes_over_a_file_that_it_reads(
-    words: list[str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
     (tmp_path / "q.cel").write_text("A ; B")
     (tmp_path / "e.csv").write_text(EVENTS)
     monkeypatch.chdir(tmp_path)
     out = [] if words[0] == "convert" else ["-o", "q.cel"]
-    assert main([*words, *out]) == 2
-    assert "CER0825" in capsys.readouterr().err
+    assert "CER0825" in cli(*words, *out, status=2).err
     assert (tmp_path / "q.cel").read_text() == "A ; B"
 
 

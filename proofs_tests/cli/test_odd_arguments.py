@@ -13,6 +13,7 @@ import pytest
 import cerlab
 from cerlab.cli import main
 from cerlab.evaluate import EvaluatorName
+from proofs_tests.command import Cli
 
 EVALUATORS = set(get_args(EvaluatorName))
 EVENTS = [{"type": "A"}, {"type": "B"}]
@@ -47,9 +48,7 @@ WIDTHS = [2**31 - 1, 2**31, 2**62, 2**63 - 1]
 
 
 @pytest.mark.parametrize("limit", [*WIDTHS, 2**63, 2**64, 10**30])
-def test_limits_beyond_what_there_can_be(
-    limit: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_limits_beyond_what_there_can_be(limit: int, tmp_path: Path, cli: Cli) -> None:
     for evaluator in EVALUATORS:
         assert len(cerlab.evaluate("A ; B", EVENTS, evaluator=evaluator, limit=limit)) == 1
     path = tmp_path / "e.csv"
@@ -57,14 +56,12 @@ def test_limits_beyond_what_there_can_be(
     clause = "MATCH_RECOGNIZE (MEASURES LAST(A.v) AS m PATTERN (A) DEFINE A AS v > 1)"
     for command in (["A ; B"], [clause, "--language", "rows"]):
         query, *options = command
-        assert main(["run", query, str(path), "--limit", str(limit), *options]) == 0
-        assert len(capsys.readouterr().out.splitlines()) == 1
+        assert len(cli("run", query, path, "--limit", limit, *options).lines) == 1
 
 
-def test_a_long_text_is_no_file_name(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_long_text_is_no_file_name(cli: Cli) -> None:
     text = " ; ".join(["AAAAAAAAAAAAAAAAAAAAAAAAAAAA"] * 12)
-    assert main(["fmt", text]) == 0
-    assert capsys.readouterr().out == text + "\n"
+    assert cli("fmt", text).out == text + "\n"
 
 
 def test_a_stream_of_dicts() -> None:

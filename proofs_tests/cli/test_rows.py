@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
 from cerlab.cli import main
+from proofs_tests.command import Cli
 
 QUERY = """MATCH_RECOGNIZE (PARTITION BY s ORDER BY t MEASURES LAST(UP.p) AS top, COUNT(*) AS n
     PATTERN (A UP+) DEFINE UP AS p > PREV(p))"""
@@ -22,9 +22,8 @@ def ticks(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_rows_of_a_file(ticks: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", "--language", "rows", QUERY, ticks]) == 0
-    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+def test_rows_of_a_file(ticks: str, cli: Cli) -> None:
+    lines = cli("run", "--language", "rows", QUERY, ticks).rows
     assert lines == [{"s": "a", "top": 9, "n": 3}]
 
 
@@ -36,20 +35,17 @@ def test_the_query_in_a_file_and_the_result_in_one(ticks: str, tmp_path: Path) -
     assert pq.read_table(out).to_pydict() == {"top": [9]}
 
 
-def test_ndjson_and_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_ndjson_and_a_table(tmp_path: Path, cli: Cli) -> None:
     path = tmp_path / "ticks.ndjson"
     path.write_text('{"s": "a", "t": 1, "p": 1}\n{"s": "a", "t": 2, "p": 2.5}\n')
-    assert main(["run", "--language", "rows", QUERY, str(path), "--format", "table"]) == 0
-    assert "2.5" in capsys.readouterr().out
+    assert "2.5" in cli("run", "--language", "rows", QUERY, path, "--format", "table").out
 
 
-def test_an_error_has_status_2(ticks: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", "--language", "rows", QUERY.replace("UP.p", "UP.q"), ticks]) == 2
-    assert "unknown-column" in capsys.readouterr().err
-    assert main(["run", "--language", "rows", QUERY, ticks, "--labels"]) == 2
-    assert "--labels" in capsys.readouterr().err
+def test_an_error_has_status_2(ticks: str, cli: Cli) -> None:
+    error = cli("run", "--language", "rows", QUERY.replace("UP.p", "UP.q"), ticks, status=2).err
+    assert "unknown-column" in error
+    assert "--labels" in cli("run", "--language", "rows", QUERY, ticks, "--labels", status=2).err
 
 
-def test_a_limit_of_no_rows(ticks: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", "--language", "rows", QUERY, ticks, "--limit", "0"]) == 0
-    assert capsys.readouterr().out == ""
+def test_a_limit_of_no_rows(ticks: str, cli: Cli) -> None:
+    assert cli("run", "--language", "rows", QUERY, ticks, "--limit", "0").out == ""

@@ -24,6 +24,7 @@ from cerlab.evaluate import thresholds
 from cerlab.io.answers import table_of_batches
 from cerlab.logic.ceql.syntax import query_text
 from proofs_tests.cli.run_cases import answers_of_lines, compilable, ndjson_lines
+from proofs_tests.command import Cli
 from proofs_tests.suite import Suite
 
 TABLE = pa.table({"type": ["A", "B", "C", "A"] * 250, "v": range(1000), "k": [1, 2] * 500})
@@ -31,7 +32,7 @@ QUERY = "SELECT * WHERE A ; B FILTER A[v > 10] WITHIN 5 [v]"
 
 
 def test_random_queries_on_files_in_batches(
-    suite: Suite, tmp_path: Path, small_batches: None, capsys: pytest.CaptureFixture[str]
+    suite: Suite, tmp_path: Path, small_batches: None, cli: Cli
 ) -> None:
     path = tmp_path / "e.ndjson"
 
@@ -40,8 +41,8 @@ def test_random_queries_on_files_in_batches(
         path.write_text("".join(ndjson_lines(example)))
         text = query_text(example.ast)
         arguments = [text, str(path), "--time", "t:s", "--evaluator", "compiled"]
-        assert main(["run", *arguments]) == (0 if len(example.stream) else 2)
-        answers = answers_of_lines(capsys.readouterr().out)
+        out = cli("run", *arguments, status=0 if len(example.stream) else 2).out
+        answers = answers_of_lines(out)
         expected = cerlab.evaluate(example.query, example.stream, evaluator="tecs")
         assert len(answers) == len(set(answers))
         assert set(answers) == set(expected), example.describe()
@@ -65,11 +66,8 @@ class TestOneTable:
         assert len(expected) > 100
         return expected
 
-    def test_ndjson(
-        self, file: str, expected: list[ComplexEvent], capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        assert main(["run", QUERY, file, "--evaluator", "compiled"]) == 0
-        out = capsys.readouterr().out
+    def test_ndjson(self, file: str, expected: list[ComplexEvent], cli: Cli) -> None:
+        out = cli("run", QUERY, file, "--evaluator", "compiled").out
         assert out.splitlines()[0] == json.dumps(json.loads(out.splitlines()[0]))
         assert sorted(map(repr, answers_of_lines(out))) == sorted(map(repr, expected))
 
@@ -92,29 +90,21 @@ class TestOneTable:
         assert main([*arguments, "-o", out, "--limit", "7"]) == 0
         assert parquet.read_metadata(out).num_rows == 7
 
-    def test_a_table_of_answers_over_batches(
-        self, file: str, capsys: pytest.CaptureFixture[str]
-    ) -> None:
+    def test_a_table_of_answers_over_batches(self, file: str, cli: Cli) -> None:
         arguments = ["run", "A : B FILTER A[v = 40]", file, "--evaluator", "compiled"]
-        assert main([*arguments, "--format", "table"]) == 0
-        assert "40, 41" in capsys.readouterr().out
+        assert "40, 41" in cli(*arguments, "--format", "table").out
 
     @pytest.mark.parametrize("limit", [0, 1, 5, 10_000])
     def test_a_limit_of_answers_over_batches(
-        self,
-        file: str,
-        expected: list[ComplexEvent],
-        limit: int,
-        capsys: pytest.CaptureFixture[str],
+        self, file: str, expected: list[ComplexEvent], limit: int, cli: Cli
     ) -> None:
         arguments = ["run", QUERY, file, "--evaluator", "compiled", "--limit", str(limit)]
-        assert main(arguments) == 0
-        answers = answers_of_lines(capsys.readouterr().out)
+        answers = answers_of_lines(cli(*arguments).out)
         assert len(answers) == min(limit, len(expected))
         assert set(answers) <= set(expected)
 
     def test_enough_answers_end_the_reading(
-        self, file: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+        self, file: str, monkeypatch: pytest.MonkeyPatch, cli: Cli
     ) -> None:
         batches_read = 0
         original = cerlab.io.batches
@@ -126,23 +116,19 @@ class TestOneTable:
                 yield batch
 
         monkeypatch.setattr(cerlab.io, "batches", count_batches)
-        assert main(["run", "A", file, "--evaluator", "compiled", "--limit", "2"]) == 0
-        assert len(capsys.readouterr().out.splitlines()) == 2
+        out = cli("run", "A", file, "--evaluator", "compiled", "--limit", "2").out
+        assert len(out.splitlines()) == 2
         assert batches_read <= 3
 
     def test_auto_is_by_batches_beyond_some_length(
-        self, file: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+        self, file: str, monkeypatch: pytest.MonkeyPatch, cli: Cli
     ) -> None:
-        assert main(["run", "A", file]) == 70
-        assert "the whole file was read" in capsys.readouterr().err
+        assert "the whole file was read" in cli("run", "A", file, status=70).err
         monkeypatch.setattr(thresholds, "SHORT", 999)
-        assert main(["run", "A", file]) == 0
-        assert len(capsys.readouterr().out.splitlines()) == 500
+        assert len(cli("run", "A", file).lines) == 500
 
 
-def test_the_time_of_a_file_in_batches(
-    tmp_path: Path, small_batches: None, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_time_of_a_file_in_batches(tmp_path: Path, small_batches: None, cli: Cli) -> None:
     """The only timestamp by declaration; where several are, the error asks for --time."""
     moments = pa.array([0, 1000, 9000, 9500], pa.timestamp("ms"))
     one = pa.table({"type": ["A", "B", "A", "B"], "t": moments})
@@ -151,41 +137,34 @@ def test_the_time_of_a_file_in_batches(
     query = "SELECT * WHERE A ; B WITHIN 2 SECONDS"
     by_batches = ["--evaluator", "compiled"]
     expected = [ComplexEvent(0, 1, (0, 1)), ComplexEvent(2, 3, (2, 3))]
-    assert main(["run", query, str(tmp_path / "one.parquet"), *by_batches]) == 0
-    assert answers_of_lines(capsys.readouterr().out) == expected
-    assert main(["run", query, str(tmp_path / "two.parquet"), *by_batches]) == 2
-    assert "CER0802" in (error := capsys.readouterr().err)
+    out = cli("run", query, tmp_path / "one.parquet", *by_batches).out
+    assert answers_of_lines(out) == expected
+    err = cli("run", query, tmp_path / "two.parquet", *by_batches, status=2).err
+    assert "CER0802" in (error := err)
     assert "--time" in error
     arguments = [str(tmp_path / "two.parquet"), "--time", "u", *by_batches]
-    assert main(["run", query, *arguments]) == 0
-    assert answers_of_lines(capsys.readouterr().out) == expected
+    assert answers_of_lines(cli("run", query, *arguments).out) == expected
 
 
 IN_STEPS = "SELECT * WHERE MAX(A) ; B CONSUME BY ANY"
 
 
 @pytest.mark.parametrize("query", ["A", IN_STEPS, "SELECT * WHERE A WITHIN 3 SECONDS"])
-def test_what_cannot_be_run_leaves_the_output_alone(
-    query: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_cannot_be_run_leaves_the_output_alone(query: str, tmp_path: Path, cli: Cli) -> None:
     out = tmp_path / "out"
     out.write_text("kept")
     file = tmp_path / "e.core"
     if query != "A":
         file.write_text("A()\n")
     arguments = [str(file), "--evaluator", "compiled", "-o", str(out)]
-    assert main(["run", query, *arguments]) == 2
-    assert "Traceback" not in capsys.readouterr().err
+    assert "Traceback" not in cli("run", query, *arguments, status=2).err
     assert out.read_text() == "kept"
 
 
-def test_answers_before_a_bad_row_are_given(
-    tmp_path: Path, small_batches: None, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_answers_before_a_bad_row_are_given(tmp_path: Path, small_batches: None, cli: Cli) -> None:
     (tmp_path / "e.core").write_text("A()\nB()\nA()\nB()\nC(\nB()\n")
     arguments = ["run", "A : B", str(tmp_path / "e.core"), "--evaluator", "compiled"]
-    assert main(arguments) == 2
-    output = capsys.readouterr()
+    output = cli(*arguments, status=2)
     assert len(output.out.splitlines()) == 2
     assert "row 5" in output.err
 

@@ -27,6 +27,7 @@ from cerlab.logic.ceql.syntax import query_text
 from cerlab.model.stream import Stream
 from cerlab.predicates.truth import kind_of
 from proofs_tests.cli.run_cases import Pieces, compilable
+from proofs_tests.command import Cli
 from proofs_tests.random_cases import Case
 from proofs_tests.srt.correlated_cases import under_clauses
 from proofs_tests.suite import Suite
@@ -37,12 +38,6 @@ FORMS = {"labels": ["--labels"], "events": ["--events"], "both": ["--labels", "-
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     return tmp_path / "e.parquet"
-
-
-def lines(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[dict[str, Any]]:
-    """The lines of ``cerlab run``, which succeeds."""
-    assert main(["run", *arguments, "-q"]) == 0, capsys.readouterr().err
-    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
 def cases(rng: Random) -> Case | None:
@@ -71,9 +66,7 @@ def in_order(rows: Iterator[Any] | list[Any]) -> list[str]:
 
 @pytest.mark.usefixtures("small_batches")
 @pytest.mark.parametrize("form", FORMS)
-def test_lines_of_answers(
-    form: str, suite: Suite, file: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_lines_of_answers(form: str, suite: Suite, file: Path, cli: Cli) -> None:
     def case(rng: Random) -> bool | None:
         if (drawn := cases(rng)) is None:
             return None
@@ -82,11 +75,11 @@ def test_lines_of_answers(
         except cerlab.BadData:  # values of several types
             return None
         text, time = query_text(drawn.ast), ["--time", "t:s"]
-        compiled = lines(capsys, text, str(file), *time, *FORMS[form], "--evaluator", "compiled")
+        compiled = cli("run", text, file, *time, *FORMS[form], "--evaluator", "compiled", "-q").rows
         try:
-            expected = lines(
-                capsys, text, str(file), *time, *FORMS[form], "--evaluator", "reference"
-            )
+            expected = cli(
+                "run", text, file, *time, *FORMS[form], "--evaluator", "reference", "-q"
+            ).rows
         except AssertionError as error:
             if "CER0605" in str(error):  # too many steps for the reference: not judged
                 return None
@@ -100,11 +93,7 @@ def test_lines_of_answers(
 @pytest.mark.usefixtures("small_batches", "never_whole")
 @pytest.mark.parametrize("form", ["parquet", "ndjson", "core", "pipe"])
 def test_rows_with_names(
-    form: str,
-    suite: Suite,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    form: str, suite: Suite, tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Some batches have no event with ``w``, and integers come before doubles."""
     query = cerlab.parse_query(
@@ -136,9 +125,9 @@ def test_rows_with_names(
         how = ["--columns", ",".join(columns)]
         how += ["--evaluator", rng.choice(["auto", "compiled"]) if form == "pipe" else "compiled"]
         monkeypatch.setattr(sys, "stdin", Pieces(pieces, lambda piece: None))
-        some = lines(capsys, str(query), source, *how)
+        some = cli("run", query, source, *how, "-q").rows
         monkeypatch.setattr(sys, "stdin", Pieces(pieces, lambda piece: None))
-        lines(capsys, str(query), source, *how, "--format", "parquet", "-o", str(to))
+        cli("run", query, source, *how, "--format", "parquet", "-o", to, "-q")
         expected = query.run(table).table(columns)
         assert in_order(numbers(some)) == in_order(numbers(expected.to_pylist()))
         written = parquet.read_table(to)
@@ -200,21 +189,20 @@ def test_no_answers_are_an_empty_table(
 
 
 def test_a_narrow_terminal_cuts_no_cell(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
     path = tmp_path / "e.csv"
     path.write_text("type,v\nA,1234567\nB,2\n")
     for columns in range(0, 40, 4):
         monkeypatch.setenv("COLUMNS", str(columns))
         command = ["run", "SELECT * WHERE A AS a ; B", str(path), "--columns", "a.v"]
-        assert main([*command, "--format", "table", "-q"]) == 0
-        shown = capsys.readouterr().out
+        shown = cli(*command, "--format", "table", "-q").out
         assert all(word in shown for word in ("start", "end", "a.v", "1234567")), shown
 
 
 @pytest.mark.parametrize("form", ["csv", "ndjson"])
 def test_a_pipe_gives_no_row_before_the_error_of_a_column(
-    form: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    form: str, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
     """An attribute that comes late is no error, and no row waits longer than for it."""
     rows = [{"type": "A", "v": 1}, {"type": "B", "v": 2}, {"type": "A", "v": 3, "w": 4}]
@@ -227,19 +215,16 @@ def test_a_pipe_gives_no_row_before_the_error_of_a_column(
         data = "".join(f"{line}\n" for line in lines).encode()
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
         command = ["run", "SELECT * WHERE A AS a", "-", "--columns", "a.v,a.w"]
-        assert main(command) == status
-        output = capsys.readouterr()
+        output = cli(*command, status=status)
         assert ("CER0864" in output.err) == (status == 2)
         assert output.out.count("\n") == (0 if status else 2)
 
 
-def test_a_time_whose_name_has_a_colon(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_time_whose_name_has_a_colon(tmp_path: Path, cli: Cli) -> None:
     """As every file has that was made of XES."""
     path = tmp_path / "e.csv"
     path.write_text("type,time:timestamp,n:x\nA,2020-01-01T00,1\nB,2020-01-01T01,9\n")
     for time, within in (("time:timestamp", "2 HOURS"), ("n:x:s", "8 SECONDS")):
         command = ["run", f"SELECT * WHERE A ; B WITHIN {within}", str(path), "--time", time]
-        assert main(command) == 0
-        assert capsys.readouterr().out.count("\n") == 1
-    assert main([*command[:-1], "n:sec"]) == 2
-    assert "CER0801" in capsys.readouterr().err
+        assert cli(*command).out.count("\n") == 1
+    assert "CER0801" in cli(*command[:-1], "n:sec", status=2).err

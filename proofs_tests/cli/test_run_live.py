@@ -39,6 +39,7 @@ from cerlab.testing import (
     with_limit,
 )
 from proofs_tests.cli.run_cases import Lines, Pieces
+from proofs_tests.command import Cli
 from proofs_tests.random_cases import random_case
 from proofs_tests.suite import Suite
 
@@ -130,15 +131,14 @@ def test_labels_under_limit_and_where_filters_compare_labels(
 
 
 def test_labels_on_a_pipe_do_not_follow_every_run(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
     """`A+ ; B` has 2^200 runs before the one B, which an attribute rules out."""
     lines = b"A(v=1)\n" * 200 + b"B(v=0)\nA(v=2)\nB(v=1)\n"
     monkeypatch.setattr(sys, "stdin", Pieces([lines], lambda piece: None))
     query = "SELECT * WHERE (A FILTER A[v = 2])+ ; B OR A+ ; B ; C"
-    assert main(["run", query, "-", "--labels"]) == 0
-    (line,) = capsys.readouterr().out.splitlines()
-    assert json.loads(line)["labels"] == {"A": [201], "B": [202]}
+    (row,) = cli("run", query, "-", "--labels").rows
+    assert row["labels"] == {"A": [201], "B": [202]}
 
 
 @pytest.mark.parametrize("show_events", [False, True])
@@ -236,29 +236,24 @@ def test_what_cannot_be_run_on_a_pipe_leaves_the_output_alone(
     code: str,
     tmp_path: Any,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    cli: Cli,
 ) -> None:
     def fail(_: int) -> None:
         raise AssertionError("the pipe was read")
 
     (tmp_path / "out").write_text("kept")
     monkeypatch.setattr(sys, "stdin", Pieces([b"A()\n"], fail))
-    assert main(["run", query, "-", *options, "-o", str(tmp_path / "out")]) == 2
-    assert code in capsys.readouterr().err
+    assert code in cli("run", query, "-", *options, "-o", tmp_path / "out", status=2).err
     assert (tmp_path / "out").read_text() == "kept"
 
 
 @pytest.mark.parametrize("options", [[], ["--labels"], ["--events"]])
 @pytest.mark.parametrize("evaluator", ["auto", "automaton", "reference"])
 def test_a_bad_row_comes_after_the_answers_before_it(
-    options: list[str],
-    evaluator: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    options: list[str], evaluator: str, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
     monkeypatch.setattr(sys, "stdin", Pieces([b"A()\nA(\nA()\n"], lambda piece: None))
-    assert main(["run", "A", "-", "--evaluator", evaluator, *options]) == 2
-    output = capsys.readouterr()
+    output = cli("run", "A", "-", "--evaluator", evaluator, *options, status=2)
     assert len(output.out.splitlines()) == 1
     assert "standard input, row 2" in output.err
 
@@ -343,26 +338,18 @@ def test_answers_that_wait_are_out_when_the_clock_has_passed_their_wait(
     ("options", "many"), [([], 1), (["--until", "14"], 1), (["--until", "15"], 0)]
 )
 def test_a_pipe_says_how_many_answers_wait(
-    options: list[str],
-    many: int,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    options: list[str], many: int, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
     monkeypatch.setattr(sys, "stdin", Pieces([*AT], lambda _: None))
-    assert main(["run", "A WAIT 5 [t]", "-", *options]) == 0
-    assert capsys.readouterr().err.count("CER0915: 1 answer waits") == many
+    assert cli("run", "A WAIT 5 [t]", "-", *options).err.count("CER0915: 1 answer waits") == many
 
 
 @pytest.mark.parametrize(("options", "count"), [([], 1), (["--until", "end"], 2)])
 def test_totals_of_answers_that_wait(
-    options: list[str],
-    count: int,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    options: list[str], count: int, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
     monkeypatch.setattr(sys, "stdin", Pieces([*AT], lambda _: None))
-    assert main(["run", "SELECT COUNT(*) WHERE A WAIT 5 [t]", "-", *options]) == 0
-    written = capsys.readouterr()
+    written = cli("run", "SELECT COUNT(*) WHERE A WAIT 5 [t]", "-", *options)
     assert json.loads(written.out) == {"count": count}
     assert written.err.count("CER0915: 1 answer waits") == 2 - count
 

@@ -29,6 +29,7 @@ from cerlab.logic.ceql.syntax import Aggregate, query_text
 from cerlab.model.stream import Stream
 from cerlab.testing import with_limit
 from proofs_tests.cli.run_cases import Lines, Pieces, answers_of_lines, compilable, ndjson_lines
+from proofs_tests.command import Cli
 from proofs_tests.random_cases import Case
 from proofs_tests.suite import Suite
 
@@ -116,13 +117,12 @@ def test_aggregates_by_end_are_out_before_the_next_wait(
     ],
 )
 def test_rows_of_ends_come_before_the_event_that_has_no_total(
-    line: str, status: int, message: str, monkeypatch: pytest.MonkeyPatch, capsys: Any
+    line: str, status: int, message: str, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
     data = "".join(f'{{"type": "A", "v": {v}}}\n' for v in (1, 2)) + line + "\n"
     monkeypatch.setattr(sys, "stdin", Pieces([data.encode()], lambda piece: None))
     query = "SELECT SUM(A.v) WHERE A GROUP BY end"
-    assert main(["run", query, "-", "--format", "csv"]) == status
-    out, err = capsys.readouterr()
+    out, err = cli("run", query, "-", "--format", "csv", status=status)
     assert out.splitlines()[:3] == ["end,sum(A.v)", "0,1", "1,2"]
     assert len(out.splitlines()) == (3 if status else 4)
     assert message in err
@@ -145,22 +145,21 @@ def test_totals_where_filters_compare_labels_come_with_the_events(
 
 
 def test_an_attribute_that_no_event_of_a_pipe_has_is_said_at_its_end(
-    monkeypatch: pytest.MonkeyPatch, capsys: Any
+    monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
     monkeypatch.setattr(sys, "stdin", Pieces([b'{"type": "A", "v": 1}\n'], lambda piece: None))
-    assert main(["run", "SELECT SUM(A.w) WHERE A GROUP BY end", "-", "--limit", "9"]) == 2
-    assert "CER0864" in capsys.readouterr().err
+    error = cli("run", "SELECT SUM(A.w) WHERE A GROUP BY end", "-", "--limit", "9", status=2).err
+    assert "CER0864" in error
     monkeypatch.setattr(sys, "stdin", Pieces([b"A()\n"] * 5, lambda piece: None))
-    assert main(["run", "SELECT COUNT(*) WHERE A GROUP BY end", "-", "--limit", "2"]) == 0
-    assert capsys.readouterr().out.count("count") == 2
+    out = cli("run", "SELECT COUNT(*) WHERE A GROUP BY end", "-", "--limit", "2").out
+    assert out.count("count") == 2
 
 
 def test_a_promise_changes_nothing_in_totals_of_a_pipe(
-    monkeypatch: pytest.MonkeyPatch, capsys: Any
+    monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
     monkeypatch.setattr(sys, "stdin", Pieces([b"A()\n"] * 2, lambda piece: None))
-    assert main(["run", "SELECT COUNT(*) WHERE A GROUP BY end", "-", "--until", "end"]) == 0
-    written = capsys.readouterr()
+    written = cli("run", "SELECT COUNT(*) WHERE A GROUP BY end", "-", "--until", "end")
     assert written.out.count("count") == 2
     assert written.err.count("CER0916") == 1
 
@@ -169,13 +168,12 @@ def test_a_promise_changes_nothing_in_totals_of_a_pipe(
     "bad", [b'{"type": "A", "v": "x"}\n', b'{"type": "A", "v": Infinity}\n', b"A(v=\n"]
 )
 def test_totals_of_a_pipe_end_with_the_event_before_one_that_has_none(
-    bad: bytes, monkeypatch: pytest.MonkeyPatch, capsys: Any
+    bad: bytes, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
     """The events are one backlog, which a session would refuse as a whole."""
     events = b'{"type": "A", "v": 1}\n' * 2 + bad + b'{"type": "A", "v": 1}\n'
     monkeypatch.setattr(sys, "stdin", Pieces([events], lambda piece: None))
-    assert main(["run", "SELECT SUM(A.v) WHERE A GROUP BY end", "-"]) == 2
-    assert capsys.readouterr().out.count("sum") == 2
+    assert cli("run", "SELECT SUM(A.v) WHERE A GROUP BY end", "-", status=2).out.count("sum") == 2
 
 
 @pytest.mark.parametrize("by_tecs", [1, 5, 9, 100])
@@ -253,11 +251,10 @@ def test_a_short_pipe_never_loads_the_engine() -> None:
 
 @pytest.mark.parametrize("evaluator", ["compiled", "auto", "tecs"])
 def test_a_pipe_with_a_bad_row_gives_the_answers_before_it(
-    evaluator: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    evaluator: str, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
     monkeypatch.setattr(sys, "stdin", Pieces([b"A()\nA(\nA()\n"], lambda piece: None))
-    assert main(["run", "A", "-", "--evaluator", evaluator]) == 2
-    output = capsys.readouterr()
+    output = cli("run", "A", "-", "--evaluator", evaluator, status=2)
     assert len(output.out.splitlines()) == 1
     assert "standard input, row 2" in output.err
 
@@ -272,18 +269,15 @@ def test_enough_answers_end_a_pipe_that_stays_open() -> None:
 
 @pytest.mark.parametrize("evaluator", ["compiled", "auto", "tecs"])
 def test_a_schema_with_one_timestamp_tells_the_time_of_a_pipe(
-    evaluator: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    evaluator: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
     schema = tmp_path / "schema"
     schema.write_text("CREATE STREAM S { EVENT A { t:timestamp }, EVENT B { t:timestamp } }")
     query = "SELECT * WHERE A ; B WITHIN 1 HOUR"
     rows = b"A(t='2020-01-01T00:00')\nB(t='2020-01-01T01:00')\nB(t='2020-01-01T01:01')\n"
     monkeypatch.setattr(sys, "stdin", Pieces([rows], lambda piece: None))
-    assert main(["run", query, "-", "--evaluator", evaluator, "--schema", str(schema)]) == 0
-    assert answers_of_lines(capsys.readouterr().out) == [ComplexEvent(0, 1, (0, 1))]
+    out = cli("run", query, "-", "--evaluator", evaluator, "--schema", schema).out
+    assert answers_of_lines(out) == [ComplexEvent(0, 1, (0, 1))]
 
 
 @pytest.mark.parametrize("from_pipe", [False, True])

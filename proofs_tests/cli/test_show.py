@@ -25,6 +25,7 @@ from cerlab.predicates import syntax as pred
 from cerlab.viz import svg
 from cerlab.viz.graph import DARK, LIGHT
 from cerlab.viz.tikz import machine_tikz
+from proofs_tests.command import Cli
 
 FOLDER = Path(__file__).parents[2] / "examples" / "core_figure3"
 QUERY, EVENTS = str(FOLDER / "query.ceql"), str(FOLDER / "events.core")
@@ -46,11 +47,8 @@ def events_of(what: str) -> list[str]:
 
 @pytest.mark.parametrize("what", STAGES)
 @pytest.mark.parametrize("form", ["text", "dot", "svg"])
-def test_every_stage_as_text_dot_and_svg(
-    what: str, form: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main([*arguments(what), "--format", form]) == 0
-    out = capsys.readouterr().out
+def test_every_stage_as_text_dot_and_svg(what: str, form: str, cli: Cli) -> None:
+    out = cli(*arguments(what), "--format", form).out
     assert ("AMZN" if what == "tecs" else "MSFT") in out
     if form == "dot":
         assert out.startswith("digraph ")
@@ -59,12 +57,11 @@ def test_every_stage_as_text_dot_and_svg(
 
 
 @pytest.mark.parametrize("what", [*STAGES, "srt", "timeline"])
-def test_python_shows_what_the_command_draws(what: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_python_shows_what_the_command_draws(what: str, cli: Cli) -> None:
     text = Path(QUERY).read_text(encoding="utf-8")
     value = cerlab.show(text, *events_of(what), what=what)
     picture = value.svg("light") if what == "timeline" else svg(value, "light")
-    assert main([*arguments(what), "--format", "svg"]) == 0
-    assert capsys.readouterr().out.strip() == picture.strip()
+    assert cli(*arguments(what), "--format", "svg").out.strip() == picture.strip()
 
 
 def test_without_a_name_it_is_the_formula_and_with_events_the_timeline(
@@ -79,24 +76,17 @@ def test_without_a_name_it_is_the_formula_and_with_events_the_timeline(
 
 
 @pytest.mark.parametrize("keyword", ["next", "NEXT", "Nxt", "STRICT", "Last", "max", "CEA"])
-def test_stages_have_the_keywords_of_queries_in_either_case(
-    keyword: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_stages_have_the_keywords_of_queries_in_either_case(keyword: str, cli: Cli) -> None:
     stage = {"next": "nxt"}.get(keyword.lower(), keyword.lower())
-    assert main(["show", "A ; B", "--what", keyword]) == 0
-    out = capsys.readouterr().out
-    assert main(["show", "A ; B", "--what", stage]) == 0
-    assert capsys.readouterr().out == out
+    out = cli("show", "A ; B", "--what", keyword).out
+    assert cli("show", "A ; B", "--what", stage).out == out
     assert str(cerlab.show("A ; B", what=keyword)) == str(cerlab.show("A ; B", what=stage))
 
 
 @pytest.mark.parametrize("what", ["vcea", "cea", "blocks", "det", "next", "table", "minterms"])
-def test_compared_labels_have_a_transducer_which_the_hint_names(
-    what: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_compared_labels_have_a_transducer_which_the_hint_names(what: str, cli: Cli) -> None:
     query = "A AS a ; B AS b FILTER a.price > b.price"
-    assert main(["show", query, "--what", what]) == 2
-    hint = capsys.readouterr().err.splitlines()[-1]
+    hint = cli("show", query, "--what", what, status=2).err.splitlines()[-1]
     assert hint == "hint: --what srt shows the transducer of this query"
     with pytest.raises(cerlab.CerlabError) as caught:
         cerlab.show(query, what=what)
@@ -122,11 +112,8 @@ def test_python_refuses_by_name(options: dict[str, Any], code: str) -> None:
 
 @pytest.mark.parametrize("what", ["ast", "srt"])
 @pytest.mark.parametrize("form", ["text", "dot", "svg"])
-def test_an_expression_and_its_transducer(
-    what: str, form: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["show", SREMO, "--what", what, "--format", form]) == 0
-    assert "id = r1.id" in capsys.readouterr().out
+def test_an_expression_and_its_transducer(what: str, form: str, cli: Cli) -> None:
+    assert "id = r1.id" in cli("show", SREMO, "--what", what, "--format", form).out
 
 
 @pytest.mark.parametrize("what", STAGES)
@@ -147,22 +134,17 @@ def test_pictures_go_through_a_pipe() -> None:
     assert done.stdout.startswith(b"\x89PNG")
 
 
-def test_a_terminal_is_sent_no_bytes(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_terminal_is_sent_no_bytes(monkeypatch: pytest.MonkeyPatch, cli: Cli) -> None:
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
-    assert main(["show", "A", "--format", "png"]) == 2
-    assert "CER0809" in capsys.readouterr().err
+    assert "CER0809" in cli("show", "A", "--format", "png", status=2).err
 
 
 @pytest.mark.parametrize("form", ["svg", "dot"])
-def test_themes(form: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_themes(form: str, cli: Cli) -> None:
     for name, theme in (("light", LIGHT), ("dark", DARK)):
         options = ["--what", "cea", "--format", form, "--theme", name]
-        assert main(["show", "A ; B", *options]) == 0
-        assert theme.take in capsys.readouterr().out
-    assert main(["show", "A ; B", "--what", "cea", "--format", "dot"]) == 0
-    assert "#" not in capsys.readouterr().out
+        assert theme.take in cli("show", "A ; B", *options).out
+    assert "#" not in cli("show", "A ; B", "--what", "cea", "--format", "dot").out
 
 
 @pytest.mark.parametrize("form", ["svg", "pdf", "png", "dot", "tikz"])
@@ -190,9 +172,9 @@ def test_the_command_lays_out_a_picture_as_python_does(
 
 
 @pytest.mark.parametrize("given", ["wide", "8.5km", "1,2,3", "", "0", "-1,2", "nan", "inf", "1,,"])
-def test_a_size_that_is_none_is_refused(given: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["show", "A", "--format", "svg", f"--size={given}"]) == 2
-    assert "expected a width, or a width and a height: 8.5cm" in capsys.readouterr().err
+def test_a_size_that_is_none_is_refused(given: str, cli: Cli) -> None:
+    error = cli("show", "A", "--format", "svg", f"--size={given}", status=2).err
+    assert "expected a width, or a width and a height: 8.5cm" in error
 
 
 @pytest.mark.parametrize("option", [["--size", "1"], ["--rankdir", "TB"]])
@@ -206,47 +188,41 @@ def test_a_size_that_is_none_is_refused(given: str, capsys: pytest.CaptureFixtur
     ],
 )
 def test_an_option_of_layouts_is_refused_where_nothing_is_laid_out(
-    option: list[str], words: list[str], capsys: pytest.CaptureFixture[str]
+    option: list[str], words: list[str], cli: Cli
 ) -> None:
-    assert main(["show", *words, *option]) == 2
-    assert f"CER0820: {option[0]} does not apply to this picture" in capsys.readouterr().err
+    error = cli("show", *words, *option, status=2).err
+    assert f"CER0820: {option[0]} does not apply to this picture" in error
 
 
-def test_the_table_of_a_query_is_that_of_its_strategy(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["show", "SELECT MAX * WHERE A+", "--what", "table"]) == 0
-    out = capsys.readouterr().out.splitlines()
+def test_the_table_of_a_query_is_that_of_its_strategy(cli: Cli) -> None:
+    out = cli("show", "SELECT MAX * WHERE A+", "--what", "table").lines
     assert out[0].startswith("I/O-deterministic CEA of MAX: ")
     assert out[1].split() == ["state", "0", "1"]
     assert out[2].split() == [">0", "idle", "∘0", "•2", "∘1"]
 
 
-def test_the_minterms_of_a_schema(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_minterms_of_a_schema(tmp_path: Path, cli: Cli) -> None:
     schema = tmp_path / "schema.txt"
     schema.write_text("CREATE STREAM S { EVENT A { v:int }, EVENT B { } }")
     options = ["--what", "minterms", "--schema", str(schema)]
-    assert main(["show", "A FILTER A[v > 3] OR A", *options]) == 0
-    out = capsys.readouterr().out.splitlines()
+    out = cli("show", "A FILTER A[v > 3] OR A", *options).lines
     assert out[0] == "3 minterms of 2 predicates"
     assert all("A(" in line or "B(" in line for line in out[2:])
 
 
-def test_the_tecs_as_text_and_json(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([*arguments("tecs")]) == 0
-    assert "+ t10 output 6 -> t9" in capsys.readouterr().out
-    assert main([*arguments("tecs"), "--format", "json"]) == 0
-    assert len(json.loads(capsys.readouterr().out)["nodes"]) == 11
+def test_the_tecs_as_text_and_json(cli: Cli) -> None:
+    assert "+ t10 output 6 -> t9" in cli(*arguments("tecs")).out
+    assert len(json.loads(cli(*arguments("tecs"), "--format", "json").out)["nodes"]) == 11
 
 
-def test_the_syntax_tree_as_json(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    assert main(["show", QUERY, "--format", "json"]) == 0
-    tree = json.loads(capsys.readouterr().out)
+def test_the_syntax_tree_as_json(cli: Cli, tmp_path: Path) -> None:
+    tree = json.loads(cli("show", QUERY, "--format", "json").out)
     assert (tree["format"], tree["version"], tree["events"]) == ("cerlab-ast", 2, None)
     assert tree["query"]["node"] == "CeqlQuery"
     events = tmp_path / "events.csv"
     events.write_text("type,v,ts\nA,0.5,1\nB,2.0,9\n")
     options = ["--time", "ts:ms", "--what", "ast", "--format", "json"]
-    assert main(["show", "A ; B", str(events), *options]) == 0
-    tree = json.loads(capsys.readouterr().out)
+    tree = json.loads(cli("show", "A ; B", events, *options).out)
     assert tree["time"] == {"attribute": "ts", "unit": "ms"}
     values = [{"v": 0.5, "ts": 1}, {"v": {"double": "2.0"}, "ts": 9}]
     assert tree["events"] == [
@@ -284,13 +260,10 @@ def test_the_page_of_the_syntax_tree_has_each_node() -> None:
     assert documented == nodes
 
 
-def test_the_tecs_of_events_on_standard_input(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_tecs_of_events_on_standard_input(monkeypatch: pytest.MonkeyPatch, cli: Cli) -> None:
     events = io.BytesIO(b'{"type": "A"}\n{"type": "B"}\n')
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(events))
-    assert main(["show", "A ; B", "-", "--what", "tecs"]) == 0
-    assert capsys.readouterr().out.startswith("tECS after event 1")
+    assert cli("show", "A ; B", "-", "--what", "tecs").out.startswith("tECS after event 1")
 
 
 @pytest.mark.parametrize(
@@ -309,20 +282,15 @@ def test_the_tecs_of_events_on_standard_input(
         (["A", "--theme", "sepia"], "theme"),
     ],
 )
-def test_what_is_not_drawn_is_refused_by_name(
-    options: list[str], code: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["show", *options]) == 2
-    assert code in capsys.readouterr().err
+def test_what_is_not_drawn_is_refused_by_name(options: list[str], code: str, cli: Cli) -> None:
+    assert code in cli("show", *options, status=2).err
 
 
-def test_a_count_is_one_block(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_count_is_one_block(cli: Cli) -> None:
     """In the tree of the formula, and in a picture of the automaton, whatever it counts to."""
     text = "(A ; B){500} FILTER A[v = 1] ; C:{2,}"
-    assert main(["show", text, "--what", "ast"]) == 0
-    assert capsys.readouterr().out.count("{500}") == 1
-    assert main(["show", text, "--what", "blocks", "--format", "text"]) == 0
-    machine, *steps = capsys.readouterr().out.splitlines()
+    assert cli("show", text, "--what", "ast").out.count("{500}") == 1
+    machine, *steps = cli("show", text, "--what", "blocks", "--format", "text").lines
     assert machine.startswith("VCEA: 3 states")
     assert [step.split("  ")[-1] for step in steps] == [
         "type = 'C:{2,}' / {C}",

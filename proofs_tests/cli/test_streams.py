@@ -16,6 +16,7 @@ import pytest
 
 import cerlab
 from cerlab.cli import COMMANDS, main
+from proofs_tests.command import Cli
 
 ANSWER = '{"start": 0, "end": 1, "positions": [0, 1]}\n'
 RUN, WRONG = "run 'A ; B' e.csv", "contained 'A ;' B"
@@ -152,12 +153,11 @@ def test_terminals_get_no_control_characters_of_others(
 
 
 def test_redirected_output_is_as_it_was(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "e.ndjson").write_text(json.dumps({"type": "A", "v": HOSTILE}))
     monkeypatch.chdir(tmp_path)
-    assert main(["run", "A", "e.ndjson", "--format", "csv", "--columns", "A.v"]) == 0
-    assert HOSTILE in capsys.readouterr().out
+    assert HOSTILE in cli("run", "A", "e.ndjson", "--format", "csv", "--columns", "A.v").out
 
 
 def texts() -> Iterator[str]:

@@ -17,13 +17,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import cerlab
-from cerlab.cli import main
 from cerlab.compile.pattern import any_pattern
 from cerlab.conformance import cases
 from cerlab.evaluate import thresholds
 from cerlab.evaluate.missing_names import CODES, requirements_of
 from cerlab.io import as_stream
 from cerlab.magic import ceql_magic
+from proofs_tests.command import Cli
 from proofs_tests.suite import Suite
 
 EVENTS = next(cases("warnings-of-answers")).rows
@@ -102,32 +102,29 @@ def test_matches_say_it_once_whatever_they_are_asked_for(
 @pytest.mark.parametrize("way", ["file", "pipe", "compiled"])
 def test_the_command_line_says_it_on_standard_error(
     query: str, expected: list[str], way: str, tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:  # fmt: skip
     text = "type,name,price,stream\nBUY,INTC,27.5,S\nSELL,AMAT,3,S\n"
     path = tmp_path / "e.csv"
     path.write_text(text)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
     more = ["--evaluator", "compiled"] if way == "compiled" else []
-    assert main(["run", query, "-" if way == "pipe" else str(path), *more]) == 0
-    lines = capsys.readouterr().err.splitlines()
+    lines = cli("run", query, "-" if way == "pipe" else str(path), *more).err.splitlines()
     assert [line.split()[1][:7] for line in lines] == expected
     if way == "file":
-        assert main(["run", "-q", query, str(path)]) == 0
-        assert not capsys.readouterr().err
+        assert not cli("run", "-q", query, path).err
 
 
 @pytest.mark.parametrize(
     ("query", "expected"), [pair for pair in WARNINGS if not pair[0].startswith("<")]
 )
 def test_rows_with_names_say_the_same(
-    query: str, expected: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    query: str, expected: list[str], tmp_path: Path, cli: Cli
 ) -> None:
     path = tmp_path / "e.csv"
     path.write_text("type,name,price,stream\nBUY,INTC,27.5,S\nSELL,AMAT,3,S\n")
     for more, expected_codes in (([], expected), (["-q"], [])):
-        assert main(["run", query, str(path), "--columns", "start", *more]) == 0
-        lines = capsys.readouterr().err.splitlines()
+        lines = cli("run", query, path, "--columns", "start", *more).err.splitlines()
         assert [line.split()[1][:7] for line in lines] == expected_codes
 
 
@@ -139,12 +136,11 @@ def test_rows_with_names_say_the_same(
 @pytest.mark.parametrize("limit", [[], ["--limit", "0"], ["--limit", "1"]])
 def test_aggregates_say_the_same(
     formula: str, expected: list[str], group_by: str, limit: list[str],
-    tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    tmp_path: Path, cli: Cli
 ) -> None:  # fmt: skip
     path = tmp_path / "e.csv"
     path.write_text("type,name,price,stream\nBUY,INTC,27.5,S\nSELL,AMAT,3,S\n")
-    assert main(["run", f"SELECT COUNT(*) WHERE {formula}{group_by}", str(path), *limit]) == 0
-    lines = capsys.readouterr().err.splitlines()
+    lines = cli("run", f"SELECT COUNT(*) WHERE {formula}{group_by}", path, *limit).err.splitlines()
     assert [line.split()[1][:7] for line in lines] == [
         c for c in expected if limit != ["--limit", "0"] or c != "CER0910"
     ]
@@ -152,36 +148,30 @@ def test_aggregates_say_the_same(
 
 @pytest.mark.parametrize(("value", "expected"), [("3", []), ("300", ["CER0910"])])
 def test_row_patterns_say_that_there_is_no_answer(
-    value: str, expected: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    value: str, expected: list[str], tmp_path: Path, cli: Cli
 ) -> None:
     path = tmp_path / "e.csv"
     path.write_text("type,price\nBUY,27.5\n")
     clause = f"MATCH_RECOGNIZE (MEASURES A.price AS p PATTERN (A) DEFINE A AS price > {value})"
-    assert main(["run", "--language", "rows", clause, str(path)]) == 0
-    assert [x.split()[1][:7] for x in capsys.readouterr().err.splitlines()] == expected
+    error = cli("run", "--language", "rows", clause, path).err
+    assert [x.split()[1][:7] for x in error.splitlines()] == expected
 
 
-def test_the_command_that_is_named_can_be_run(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_that_is_named_can_be_run(tmp_path: Path, cli: Cli) -> None:
     (tmp_path / "e f.csv").write_text("t,v\n1,x\n")
     options = ["--type", "A", "--time", "t:s"]
     query = "SELECT * WHERE A FILTER A[v = 'it''s'] WITHIN 1 SECONDS"
-    assert main(["run", query, str(tmp_path / "e f.csv"), *options]) == 0
-    (line,) = capsys.readouterr().err.splitlines()
+    (line,) = cli("run", query, tmp_path / "e f.csv", *options).err.splitlines()
     words = shlex.split(line.partition("; ")[2].removesuffix(" says why"))
     assert words[:2] == ["cerlab", "why"]
-    assert main(words[1:]) == 1
-    assert "no answer on 1 event" in capsys.readouterr().out
+    assert "no answer on 1 event" in cli(*words[1:], status=1).out
 
 
-def test_parquet_names_columns_that_were_not_read(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_parquet_names_columns_that_were_not_read(tmp_path: Path, cli: Cli) -> None:
     pq.write_table(pa.Table.from_pylist(EVENTS), tmp_path / "e.parquet")
     query = "BUY FILTER BUY[prize > 1]"
-    assert main(["run", query, str(tmp_path / "e.parquet"), "--evaluator", "compiled"]) == 0
-    assert "did you mean 'price'" in capsys.readouterr().err
+    error = cli("run", query, tmp_path / "e.parquet", "--evaluator", "compiled").err
+    assert "did you mean 'price'" in error
 
 
 def test_nothing_is_said_before_the_end_or_twice() -> None:
@@ -199,10 +189,9 @@ def test_nothing_is_said_before_the_end_or_twice() -> None:
     assert codes(caught) == ["CER0904", "CER0910"]
 
 
-def test_enough_answers_are_no_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_enough_answers_are_no_end(tmp_path: Path, cli: Cli) -> None:
     (tmp_path / "e.csv").write_text("type\nA\nB\n")
-    assert main(["run", "A OR B OR C", str(tmp_path / "e.csv"), "--limit", "1"]) == 0
-    assert not capsys.readouterr().err
+    assert not cli("run", "A OR B OR C", tmp_path / "e.csv", "--limit", "1").err
 
 
 def test_events_and_columns_lack_the_same(suite: Suite) -> None:

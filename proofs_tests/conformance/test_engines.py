@@ -20,6 +20,7 @@ from cerlab.conformance.run import FEATURES, ON_DEMAND, Judged, Mark, judge_engi
 from cerlab.fuzz.engines import Failure
 from cerlab.trial import adapter, conformance
 from cerlab.trial.languages import case_of_suite
+from proofs_tests.command import Cli
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "fuzz_an_engine" / "engine.py"
 ALL = frozenset(FEATURES)
@@ -139,39 +140,39 @@ def test_an_engine_that_replies_as_cerlab_passes() -> None:
     assert {each.kind for each in some} >= {"answers", "rows", "matches", "warnings", "why"}
 
 
-def test_the_example_is_wrong_twice(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_example_is_wrong_twice(cli: Cli) -> None:
     command = shlex.join([sys.executable, str(EXAMPLE)])
     features = ["--with", ";,+,OR,EVENTS"]
-    assert main(["conformance", command, *features, "--only", "iteration"]) == 1
-    out = capsys.readouterr().out
+    out = cli("conformance", command, *features, "--only", "iteration", status=1).out
     assert "iteration                                8         4         0         8" in out
     shown = shlex.join(["cerlab", "conformance", command, "--only", "iteration/skips-its-own"])
     assert f"  {shown}\n" in out
-    assert main(["conformance", command, *features, "--only", "within/end-minus-start"]) == 1
-    assert 'reply:    {"answers": []}' in capsys.readouterr().out
-    assert main(["conformance", command, *features, "--only", "unless"]) == 3
-    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == ["group", "total"]
+    printed = cli(
+        "conformance", command, *features, "--only", "within/end-minus-start", status=1
+    ).out
+    assert 'reply:    {"answers": []}' in printed
+    printed = cli("conformance", command, *features, "--only", "unless", status=3).out
+    assert [line.split()[0] for line in printed.splitlines()] == ["group", "total"]
 
 
-def test_the_example_is_not_asked_to_count_or_to_decide(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_example_is_not_asked_to_count_or_to_decide(cli: Cli) -> None:
     command = shlex.join([sys.executable, str(EXAMPLE)])
     for group in ("counting", "contained", "equivalent", "satisfiable", "why"):
         assert main(["conformance", command, "--with", ";,+,OR,EVENTS", "--only", group]) == 3, (
             group
         )
-    assert main(["conformance", command, "--with", "; +"]) == 2
-    assert "separate features by commas" in capsys.readouterr().err
+    error = cli("conformance", command, "--with", "; +", status=2).err
+    assert "separate features by commas" in error
 
 
-def test_cerlab_is_judged_without_a_command(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["conformance", "--only", "unless"]) == 0
-    assert capsys.readouterr().out.splitlines() == [
+def test_cerlab_is_judged_without_a_command(cli: Cli) -> None:
+    out = cli("conformance", "--only", "unless").out
+    assert out.splitlines() == [
         "group                               passed     wrong   refused not asked",
         "unless                                   9         0         0         0",
         "total                                    9         0         0         0",
     ]
-    assert main(["conformance", "--only", "unles"]) == 2
-    assert "did you mean 'unless'?" in capsys.readouterr().err
+    assert "did you mean 'unless'?" in cli("conformance", "--only", "unles", status=2).err
 
 
 SAYS = f"""

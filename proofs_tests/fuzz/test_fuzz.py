@@ -37,6 +37,7 @@ from cerlab.testing import Shape, random_events, random_formula, random_query
 from cerlab.trial.adapters import Absent
 from cerlab.trial.adapters import _outcome as outcome_of
 from cerlab.trial.adapters import _version as version_of
+from proofs_tests.command import Cli
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "fuzz_an_engine" / "engine.py"
 TAKES = wanted(";, +, OR, EVENTS")
@@ -300,31 +301,30 @@ def test_impossible_positions_are_a_difference(positions: list[int]) -> None:
 
 
 @pytest.mark.long
-def test_the_example_is_wrong_where_its_readme_says(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_the_example_is_wrong_where_its_readme_says(cli: Cli, tmp_path: Path) -> None:
     patience = ["--timeout", str(PATIENCE)]
     command = f'"{sys.executable}" "{EXAMPLE}"'
-    assert main(["fuzz", command, "--with", ";,+,OR", *patience]) == 1
-    out, err = capsys.readouterr()
+    out, err = cli("fuzz", command, "--with", ";,+,OR", *patience, status=1)
     assert out.startswith("SELECT *\nWHERE A+\non 3 events:")
     assert 'missing: {"start": 0, "end": 2, "positions": [0, 2]}' in out
     assert "differs" in err
-    assert main(["fuzz", command, "--with", ";,OR,EVENTS", *patience]) == 1
-    assert "WITHIN 0 EVENTS\non 1 event:" in capsys.readouterr().out
+    printed = cli("fuzz", command, "--with", ";,OR,EVENTS", *patience, status=1).out
+    assert "WITHIN 0 EVENTS\non 1 event:" in printed
     lines = EXAMPLE.read_text().splitlines()
     lines[93] = lines[93].replace("events, 1)", "events, len(events))")
     lines[77] = lines[77].replace("<", "<=", 1)
     right_engine = tmp_path / "mended.py"
     right_engine.write_text("\n".join(lines))
     command = f'"{sys.executable}" "{right_engine}"'
-    assert main(["fuzz", command, "--with", ";,+,OR,EVENTS", "--cases", "300", *patience]) == 0
-    assert "no difference" in capsys.readouterr().err
+    error = cli("fuzz", command, "--with", ";,+,OR,EVENTS", "--cases", "300", *patience).err
+    assert "no difference" in error
 
 
-def test_the_command_line_says_what_is_wrong_with_it(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["fuzz", "no-such-engine"]) == 2
-    assert "CER0851: 'no-such-engine' cannot be started" in capsys.readouterr().err
+def test_the_command_line_says_what_is_wrong_with_it(
+    capsys: pytest.CaptureFixture[str], cli: Cli
+) -> None:
+    error = cli("fuzz", "no-such-engine", status=2).err
+    assert "CER0851: 'no-such-engine' cannot be started" in error
     assert main(["fuzz", "", "--with", ";"]) == 2
     for name in ("fuzz", "trial"):
         assert main([name, *(["--engine"] if name == "trial" else []), "command='"]) != 70
@@ -332,8 +332,8 @@ def test_the_command_line_says_what_is_wrong_with_it(capsys: pytest.CaptureFixtu
     assert main(["fuzz", "x", "--cases", "0"]) == 2
     assert main(["fuzz", "x", "--with", ";,#"]) == 2
     refusing = f'"{sys.executable}" -c "raise SystemExit(2)" {{query}}'
-    assert main(["fuzz", refusing, "--cases", "3", "--timeout", str(PATIENCE)]) == 3
-    assert "nothing was compared" in capsys.readouterr().err
+    error = cli("fuzz", refusing, "--cases", "3", "--timeout", PATIENCE, status=3).err
+    assert "nothing was compared" in error
 
 
 def test_a_difference_is_a_value() -> None:

@@ -18,9 +18,9 @@ import pytest
 
 import cerlab
 from cerlab import Schema
-from cerlab.cli import main
 from cerlab.io import text_reader
 from cerlab.testing import STOCK_SCHEMA
+from proofs_tests.command import Cli
 
 NUMBERS = cerlab.parse_schema("CREATE STREAM S { EVENT A { v:int, w:double?, n:string } }")
 
@@ -120,17 +120,14 @@ def test_bad_data_says_where(
 
 
 @pytest.mark.parametrize("name", [case[0] for case in BAD])
-def test_no_traceback_reaches_a_user(
-    tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_no_traceback_reaches_a_user(tmp_path: Path, name: str, cli: Cli) -> None:
     case = next(case for case in BAD if case[0] == name)
     (tmp_path / name).write_bytes(case[1])
     arguments = ["run", "A", str(tmp_path / name)]
     if case[2] is not None:
         (tmp_path / "schema").write_text(str(case[2]))
         arguments += ["--schema", str(tmp_path / "schema")]
-    assert main(arguments) == 2
-    output = capsys.readouterr()
+    output = cli(*arguments, status=2)
     assert output.out == ""
     assert case[3] in output.err
     assert "Traceback" not in output.err
@@ -141,9 +138,8 @@ def test_a_header_alone_is_an_empty_stream(tmp_path: Path) -> None:
     assert len(cerlab.Stream.read(tmp_path / "e.csv")) == 0
 
 
-def test_a_missing_file(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", "A", "no/such/file.csv"]) == 2
-    assert "CER0743" in capsys.readouterr().err
+def test_a_missing_file(cli: Cli) -> None:
+    assert "CER0743" in cli("run", "A", "no/such/file.csv", status=2).err
 
 
 def test_a_folder_without_files(tmp_path: Path) -> None:
@@ -161,12 +157,11 @@ def test_a_folder_without_files(tmp_path: Path) -> None:
     ],
 )
 def test_quarantine_writes_bad_rows_aside_and_goes_on(
-    tmp_path: Path, suffix: str, rows: list[str], capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, suffix: str, rows: list[str], cli: Cli
 ) -> None:
     path, aside = tmp_path / f"e.{suffix}", tmp_path / "aside.ndjson"
     path.write_text("\n".join(rows) + "\n")
-    assert main(["run", "A ; B", str(path), "--quarantine", str(aside)]) == 0
-    output = capsys.readouterr()
+    output = cli("run", "A ; B", path, "--quarantine", aside)
     assert json.loads(output.out) == {"start": 0, "end": 1, "positions": [0, 1]}
     assert "1 rows could not be read" in output.err
     (record,) = map(json.loads, aside.read_text().splitlines())
@@ -203,7 +198,7 @@ def test_a_row_that_is_no_text_is_written_aside_too(
     text: str | None,
     from_pipe: bool,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    cli: Cli,
 ) -> None:
     """The row as a whole, lines in quotes included; the rows before and after it are read."""
     path, aside = tmp_path / name, tmp_path / "aside.ndjson"
@@ -211,12 +206,10 @@ def test_a_row_that_is_no_text_is_written_aside_too(
     if from_pipe:
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
     events = "-" if from_pipe else str(path)
-    assert main(["run", "A ; B", events]) == 2
-    assert code in capsys.readouterr().err
+    assert code in cli("run", "A ; B", events, status=2).err
     if from_pipe:
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
-    assert main(["run", "A ; B", events, "--quarantine", str(aside)]) == 0
-    output = capsys.readouterr()
+    output = cli("run", "A ; B", events, "--quarantine", aside)
     assert json.loads(output.out) == {"start": 0, "end": 1, "positions": [0, 1]}
     assert "1 rows could not be read" in output.err
     (record,) = map(json.loads, aside.read_text(encoding="utf-8").splitlines())
@@ -227,16 +220,14 @@ def test_a_row_that_is_no_text_is_written_aside_too(
 @pytest.mark.parametrize("evaluator", ["tecs", "compiled"])
 @pytest.mark.parametrize("suffix", ["parquet", "arrow"])
 def test_rows_of_tables_are_written_aside(
-    tmp_path: Path, suffix: str, evaluator: str, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, suffix: str, evaluator: str, cli: Cli
 ) -> None:
     path, aside = tmp_path / f"e.{suffix}", tmp_path / "aside.ndjson"
     write = parquet.write_table if suffix == "parquet" else feather.write_feather
     write(pa.table({"type": ["A", None, "", "B"], "v": [1, 2, 3, 4]}), path)
     arguments = ["run", "A ; B", str(path), "--evaluator", evaluator]
-    assert main(arguments) == 2
-    assert "row 2, column 'type'" in capsys.readouterr().err
-    assert main([*arguments, "--quarantine", str(aside)]) == 0
-    output = capsys.readouterr()
+    assert "row 2, column 'type'" in cli(*arguments, status=2).err
+    output = cli(*arguments, "--quarantine", aside)
     assert json.loads(output.out) == {"start": 0, "end": 1, "positions": [0, 1]}
     assert "2 rows could not be read" in output.err
     records = [json.loads(line) for line in aside.read_text().splitlines()]
@@ -261,15 +252,12 @@ def test_a_header_is_never_written_aside(tmp_path: Path, content: bytes) -> None
         cerlab.Stream.read(tmp_path / "e.csv", quarantine=tmp_path / "aside")
 
 
-def test_time_going_backwards_and_sort(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_time_going_backwards_and_sort(tmp_path: Path, cli: Cli) -> None:
     (tmp_path / "e.csv").write_text("type,t\nB,2\nA,1\n")
     arguments = ["run", "SELECT * WHERE A ; B WITHIN 5 SECONDS", str(tmp_path / "e.csv")]
-    assert main([*arguments, "--time", "t:s"]) == 2
-    assert "goes backwards at position 1" in capsys.readouterr().err
-    assert main([*arguments, "--time", "t:s", "--sort"]) == 0
-    assert json.loads(capsys.readouterr().out)["positions"] == [0, 1]
-    assert main([*arguments, "--time", "t:seconds"]) == 2
-    assert "unknown time unit" in capsys.readouterr().err
+    assert "goes backwards at position 1" in cli(*arguments, "--time", "t:s", status=2).err
+    assert json.loads(cli(*arguments, "--time", "t:s", "--sort").out)["positions"] == [0, 1]
+    assert "unknown time unit" in cli(*arguments, "--time", "t:seconds", status=2).err
 
 
 @pytest.mark.parametrize(
@@ -324,16 +312,13 @@ def test_two_columns_of_one_name_are_refused() -> None:
             assert caught.value.column == "v"
 
 
-def test_a_unit_without_its_attribute_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_unit_without_its_attribute_is_refused(tmp_path: Path, cli: Cli) -> None:
     (tmp_path / "e.csv").write_text("type,t\nA,1\n")
     with pytest.raises(cerlab.UsageError, match="CER0837"):
         cerlab.Stream.read(tmp_path / "e.csv", unit="s")
     with pytest.raises(cerlab.UsageError, match="CER0837"):
         cerlab.parse_query("SELECT * WHERE A").open(unit="s")
-    assert main(["run", "A", str(tmp_path / "e.csv"), "--time", ":s"]) == 2
-    assert "CER0837" in capsys.readouterr().err
+    assert "CER0837" in cli("run", "A", tmp_path / "e.csv", "--time", ":s", status=2).err
 
 
 def test_the_stock_schema_is_declared_as_core_does() -> None:
@@ -402,12 +387,11 @@ _LINES_OF = text_reader._line_count
 
 
 def test_want_of_memory_is_said_in_a_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
     def none(*_: object) -> None:
         raise MemoryError
 
     (tmp_path / "e.csv").write_text("type\nA\n" * 9_000)
     monkeypatch.setattr(text_reader.Blocks, "next", none)
-    assert main(["run", "A", str(tmp_path / "e.csv")]) == 2
-    assert "CER0621" in capsys.readouterr().err
+    assert "CER0621" in cli("run", "A", tmp_path / "e.csv", status=2).err

@@ -17,6 +17,7 @@ import pytest
 import cerlab
 from cerlab.cli import main
 from cerlab.io.names import NULL_KEY, files_of
+from proofs_tests.command import Cli
 from proofs_tests.suite import Suite
 
 EVERY_ROW = "MATCH_RECOGNIZE (ALL ROWS PER MATCH PATTERN (A))"
@@ -152,9 +153,7 @@ def doors(source: Any) -> list[Callable[[], int]]:
 
 
 @pytest.mark.parametrize("form", FORMATS)
-def test_every_door_takes_files_folders_and_patterns(
-    form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_every_door_takes_files_folders_and_patterns(form: str, tmp_path: Path, cli: Cli) -> None:
     first, last = tmp_path / "k=1" / f"a.{form}", tmp_path / "k=2" / f"b.{form}"
     write(first, [{"type": "A", "v": 1}] * 2)
     write(last, [{"type": "A", "v": 2}])
@@ -162,23 +161,17 @@ def test_every_door_takes_files_folders_and_patterns(
     for source in (*lists, tmp_path, f"{tmp_path}/*/*.{form}"):
         assert [count() for count in doors(source)] == [3] * 7
         words = [str(each) for each in (source if isinstance(source, list) else [source])]
-        assert main(["run", "A", *words]) == 0
-        assert len(capsys.readouterr().out.splitlines()) == 3
-        assert main(["run", EVERY_ROW, *words]) == 0
-        assert len(capsys.readouterr().out.splitlines()) == 3
-        assert main(["why", "A", *words, "--positions", "2"]) == 0
-        assert "a match" in capsys.readouterr().out
-        assert main(["convert", *words, "-", "--to", "ndjson"]) == 0
-        lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+        assert len(cli("run", "A", *words).lines) == 3
+        assert len(cli("run", EVERY_ROW, *words).lines) == 3
+        assert "a match" in cli("why", "A", *words, "--positions", "2").out
+        lines = cli("convert", *words, "-", "--to", "ndjson").rows
         assert [line["v"] for line in lines] == [1, 1, 2]
         has_keys = source == tmp_path or isinstance(source, str)
         assert all(("k" in line) == has_keys for line in lines)
-        assert main(["run", "A FILTER A[v = 2]", *words, "--columns", "A.v", "--limit", "1"]) == 0
-        assert json.loads(capsys.readouterr().out)["A.v"] == 2
-    assert main(["run", "A FILTER A[k = 2]", str(tmp_path)]) == 0
-    assert len(capsys.readouterr().out.splitlines()) == 1
-    assert main(["run", "A", str(tmp_path), "-o", str(last)]) == 2
-    assert "CER0825" in capsys.readouterr().err
+        out = cli("run", "A FILTER A[v = 2]", *words, "--columns", "A.v", "--limit", "1").out
+        assert json.loads(out)["A.v"] == 2
+    assert len(cli("run", "A FILTER A[k = 2]", tmp_path).lines) == 1
+    assert "CER0825" in cli("run", "A", tmp_path, "-o", last, status=2).err
 
 
 KEYS = ("1", "02", "x y", "a/b", "1.5", "true", "2020-01-01", "é%", "")

@@ -12,7 +12,7 @@ import pyarrow.parquet as parquet
 import pytest
 
 import cerlab
-from cerlab.cli import main
+from proofs_tests.command import Cli
 
 
 def texts(offsets: list[int], data: bytes = b"ABAB", *, nulls: bytes | None = None) -> Any:
@@ -78,17 +78,12 @@ def as_stream(table: Any, sink: Any) -> None:
 @pytest.mark.parametrize("name", UNSOUND)
 @pytest.mark.parametrize("evaluator", ["compiled", "tecs"])
 def test_a_file_that_is_not_sound_is_refused(
-    tmp_path: Path,
-    name: str,
-    write: Callable[[Any, Any], None],
-    evaluator: str,
-    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path, name: str, write: Callable[[Any, Any], None], evaluator: str, cli: Cli
 ) -> None:
     """As a whole (the tECS) and in batches (the compiled engine)."""
     path = str(tmp_path / "e.arrow")
     write(UNSOUND[name], path)
-    assert main(["run", "A FILTER A[n = 'x']", path, "--evaluator", evaluator]) == 2
-    message = capsys.readouterr().err
+    message = cli("run", "A FILTER A[n = 'x']", path, "--evaluator", evaluator, status=2).err
     assert "CER0747" in message
     assert "e.arrow" in message
 

@@ -17,6 +17,7 @@ import cerlab
 from cerlab import Stream
 from cerlab.cli import main
 from cerlab.io import batches
+from proofs_tests.command import Cli
 
 ROWS: list[dict[str, Any]] = [
     {"type": "A", "n": 1, "user": {"id": 3, "name": "ann", "home": {"city": "Ulm"}}, "tags": ["x"]},
@@ -276,15 +277,14 @@ def test_records_are_read_through_lists(tmp_path: Path) -> None:
 @pytest.mark.parametrize("form", AROUND)
 @pytest.mark.parametrize("options", [{}, {"type_column": "eventName"}])
 def test_without_the_option_the_error_shows_it(
-    form: str, options: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    form: str, options: dict[str, Any], tmp_path: Path, cli: Cli
 ) -> None:
     path = tmp_path / "e.json"
     path.write_text(AROUND[form][0])
     with pytest.raises(cerlab.BadData) as caught:
         Stream.read(path, **options)
     assert "use records='Records'" in str(caught.value)
-    assert main(["run", "A", str(path)]) == 2
-    assert "use --records Records" in capsys.readouterr().err
+    assert "use --records Records" in cli("run", "A", path, status=2).err
 
 
 def test_records_that_are_not_there(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ from cerlab.io import arrow_table
 from cerlab.io.answers import ROWS
 from cerlab.io.output import refuse_same, whole_file, whole_text
 from cerlab.io.sink import open_sink
+from proofs_tests.command import Cli
 
 
 class Stop(BaseException):
@@ -154,18 +155,14 @@ def test_an_interrupted_run_leaves_no_footer_in_a_pipe(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("form", ["ndjson", "parquet", "table"])
 def test_a_device_without_room_is_named(
-    form: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
     if not Path("/dev/full").exists():
         pytest.skip("this system has no /dev/full")
     (tmp_path / "e.core").write_text("A()\n" * 2000)
     query = ["run", "A", "e.core", "--format", form]
     monkeypatch.chdir(tmp_path)
-    assert main([*query, "-o", "/dev/full"]) == 2
-    assert "CER0807: No space left on device" in capsys.readouterr().err
+    assert "CER0807: No space left on device" in cli(*query, "-o", "/dev/full", status=2).err
     if form != "parquet":  # at its end, a process closes its standard output
         command = ["bash", "-c", '"$@" > /dev/full', "bash", sys.executable, "-m", "cerlab", *query]
         process = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -199,17 +196,14 @@ def test_a_descriptor_as_a_file(tmp_path: Path, name: str) -> None:
     "name",
     [".", "no/such/folder/out", "e.core/out", "a\0b", "none/../e.core", "e.core/../e.core", "link"],
 )
-def test_a_place_that_cannot_be_written_is_named(
-    tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_place_that_cannot_be_written_is_named(tmp_path: Path, name: str, cli: Cli) -> None:
     (tmp_path / "e.core").write_text("A()\n")
     (tmp_path / "link").symlink_to("none/../e.core")
     place = str(tmp_path / name)
     with pytest.raises(OSError, match=r"Is a|No such|Not a|Invalid") as caught, whole_file(place):
         pass
     assert caught.value.filename == place
-    assert main(["run", "A", str(tmp_path / "e.core"), "-o", place]) == 2
-    assert place in capsys.readouterr().err
+    assert place in cli("run", "A", tmp_path / "e.core", "-o", place, status=2).err
     assert (tmp_path / "e.core").read_text() == "A()\n"
 
 

@@ -17,6 +17,7 @@ import cerlab
 from cerlab.cli import main
 from cerlab.io import batches
 from cerlab.io.text_reader import SHORT
+from proofs_tests.command import Cli
 
 ROWS: list[dict[str, Any]] = [{"kind": "AB"[n % 2], "v": n, "w": n / 2} for n in range(6)]
 KIND = cerlab.TypeColumn("kind")
@@ -54,9 +55,7 @@ def plain(stream: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize("kind", WRITERS)
-def test_a_file_may_name_the_column_of_types(
-    kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_may_name_the_column_of_types(kind: str, tmp_path: Path, cli: Cli) -> None:
     path = tmp_path / f"e.{kind}"
     WRITERS[kind](path, ROWS)
     assert plain(cerlab.Stream.read(path, type=KIND)) == EXPECTED
@@ -66,8 +65,7 @@ def test_a_file_may_name_the_column_of_types(
         (t, values["v"]) for t, values in EXPECTED
     ]
     for more in ([], ["--evaluator", "compiled"], ["--columns", "B.v"]):
-        assert main(["run", QUERY, str(path), "--type-column", "kind", *more]) == 0
-        assert len(capsys.readouterr().out.splitlines()) == 3
+        assert len(cli("run", QUERY, path, "--type-column", "kind", *more).lines) == 3
     for wrong in ("kin", "type"):
         with pytest.raises(cerlab.BadData, match=f"no column '{wrong}'"):
             cerlab.Stream.read(path, type=cerlab.TypeColumn(wrong))
@@ -83,16 +81,13 @@ def test_long_files(kind: str, tmp_path: Path) -> None:
     assert plain(stream) == [(r["kind"], {"v": r["v"], "w": 0.5}) for r in rows]
 
 
-def test_tables_dicts_and_pipes(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_tables_dicts_and_pipes(monkeypatch: pytest.MonkeyPatch, cli: Cli) -> None:
     for events in (ROWS, pa.Table.from_pylist(ROWS)):
         assert len(cerlab.evaluate(QUERY, events, type=KIND)) == 3
     assert plain(cerlab.Stream(ROWS, type=KIND)) == EXPECTED
     text = "\n".join(map(json.dumps, ROWS)).encode()
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text)))
-    assert main(["run", QUERY, "-", "--type-column", "kind"]) == 0
-    assert len(capsys.readouterr().out.splitlines()) == 3
+    assert len(cli("run", QUERY, "-", "--type-column", "kind").lines) == 3
 
 
 def test_two_columns_that_could_be_the_type(tmp_path: Path) -> None:
@@ -105,16 +100,12 @@ def test_two_columns_that_could_be_the_type(tmp_path: Path) -> None:
             cerlab.Stream.read(path, type=KIND)
 
 
-def test_the_command_that_is_named_has_the_column(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_that_is_named_has_the_column(tmp_path: Path, cli: Cli) -> None:
     csv(tmp_path / "e.csv", ROWS)
     path = str(tmp_path / "e.csv")
-    assert main(["run", "B ; C", path, "--type-column", "kind"]) == 0
-    assert "--type-column=kind says why" in capsys.readouterr().err
+    assert "--type-column=kind says why" in cli("run", "B ; C", path, "--type-column", "kind").err
     assert main(["why", "B ; C", path, "--type-column=kind"]) == 1
-    assert main(["convert", path, "-", "--to", "ndjson", "--type-column", "kind"]) == 0
-    assert '"type": "A"' in capsys.readouterr().out
+    assert '"type": "A"' in cli("convert", path, "-", "--to", "ndjson", "--type-column", "kind").out
 
 
 READ: dict[str, Any] = {"type": KIND, "time": "v", "unit": "s"}

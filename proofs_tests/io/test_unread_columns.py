@@ -17,10 +17,10 @@ import pytest
 from pyarrow import feather, parquet
 
 import cerlab
-from cerlab.cli import main
 from cerlab.io import arrow
 from cerlab.io.arrow_ipc import IpcColumns
 from cerlab.io.parquet import ParquetColumns
+from proofs_tests.command import Cli
 
 EVALUATORS = ("reference", "automaton", "lists", "tecs", "compiled", "registers", "auto")
 QUERY = "A ; B FILTER B[v > 1]"
@@ -205,11 +205,10 @@ def test_only_the_columns_that_a_query_uses_are_read(
 
 
 def test_a_command_for_totals_reads_the_columns_that_it_uses(
-    path: Path, read: list[str], capsys: pytest.CaptureFixture[str]
+    path: Path, read: list[str], cli: Cli
 ) -> None:
     query = "SELECT COUNT(*), SUM(b.w) WHERE A AS a ; B AS b FILTER a[v > 2] WITHIN 5 [t]"
-    assert main(["run", query, str(path)]) == 0
-    assert capsys.readouterr().out.startswith("{")
+    assert cli("run", query, path).out.startswith("{")
     assert sorted(read) == ["t", "type", "v", "w"]
 
 

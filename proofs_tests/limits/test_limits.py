@@ -34,6 +34,7 @@ from cerlab.logic.focel import semantics as fo
 from cerlab.predicates.columns import SymbolStage
 from cerlab.predicates.columns.key_codes import KeyCodes
 from cerlab.predicates.smt.texts import check_sat
+from proofs_tests.command import Cli
 from proofs_tests.dials import Dial, counted_allocations
 
 EVENTS = [{"type": "A"}, {"type": "B"}]
@@ -377,7 +378,7 @@ def test_a_limit_leaves_the_timer_of_the_host_alone(clock: Dial) -> None:
 
 @pytest.mark.usefixtures("no_timer")
 def test_without_a_timer_a_command_ends_at_its_limit(
-    clock: Dial, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    clock: Dial, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Work that does not poll is interrupted, and the error names the limit."""
 
@@ -387,15 +388,13 @@ def test_without_a_timer_a_command_ends_at_its_limit(
             sleep(0.01)
 
     monkeypatch.setattr("cerlab.cli.decide.check", forever)
-    assert main(["check", "A ; B", "--time-limit", "0.3"]) == 2
-    assert "CER0620" in capsys.readouterr().err
+    assert "CER0620" in cli("check", "A ; B", "--time-limit", "0.3", status=2).err
 
 
 @pytest.mark.usefixtures("no_timer", "clock")
-def test_a_command_runs_without_the_signals_of_posix(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_command_runs_without_the_signals_of_posix(cli: Cli) -> None:
     assert main(["check", "A ; B", "--time-limit", "60"]) == 0
-    assert main(["run", "A", "no/such/file", "--time-limit", "60"]) == 2
-    assert "CER" in capsys.readouterr().err
+    assert "CER" in cli("run", "A", "no/such/file", "--time-limit", "60", status=2).err
 
 
 def test_every_command_has_the_options() -> None:

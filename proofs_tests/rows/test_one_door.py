@@ -16,6 +16,7 @@ from cerlab import CerlabError
 from cerlab.cli import main
 from cerlab.testing import random_row_pattern
 from cerlab.testing.rows import random_row_sequence
+from proofs_tests.command import Cli
 from proofs_tests.suite import Suite
 
 FALL = "MATCH_RECOGNIZE (MEASURES LAST(x) AS low PATTERN (A B{}) DEFINE B AS x < PREV(x))"
@@ -202,14 +203,13 @@ def test_commands_read_the_clause_without_a_language(
         assert says in output.out + output.err, words
 
 
-def test_sql_needs_a_file_for_parquet(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["sql", FALL.format("+"), "--format", "parquet"]) == 2
-    assert "CER0809" in capsys.readouterr().err
+def test_sql_needs_a_file_for_parquet(cli: Cli) -> None:
+    assert "CER0809" in cli("sql", FALL.format("+"), "--format", "parquet", status=2).err
 
 
-def test_a_verdict_is_written_by_the_command(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["equivalent", either("(A | B)*"), either("(B | A)*")]) == 1
-    first, row, answer = capsys.readouterr().out.splitlines()
+def test_a_verdict_is_written_by_the_command(cli: Cli) -> None:
+    out = cli("equivalent", either("(A | B)*"), either("(B | A)*"), status=1).out
+    first, row, answer = out.splitlines()
     assert (
         first
         == "no: differ on 1 row; recomputed by the search: row 0 is A on the left, B on the right"

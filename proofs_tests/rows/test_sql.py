@@ -23,6 +23,7 @@ from cerlab.trial.report import (
     settlements_in,
     value_text,
 )
+from proofs_tests.command import Cli
 
 MR = "MATCH_RECOGNIZE (ORDER BY t MEASURES {} AS m PATTERN (A+) DEFINE A AS x > 1)"
 COUNT = MR.format("COUNT(*)")
@@ -187,28 +188,24 @@ SELECT m FROM n {COUNT} LIMIT 1
 VERDICTS = ["same", "missing", "order", "same", "extra", "refused", "crash", "extra"]
 
 
-def test_files_of_sqllogictest(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_files_of_sqllogictest(tmp_path: Path, cli: Cli) -> None:
     needs_duckdb()
     (tmp_path / "a.test").write_text(FILE)
     assert [each.verdict.value for each in check_files(tmp_path)] == VERDICTS
-    assert main(["trial", "--sqllogictest", str(tmp_path)]) == 1
-    output = capsys.readouterr().out
+    output = cli("trial", "--sqllogictest", tmp_path, status=1).out
     assert "a.test:14: missing: missing [['3', 'NULL']], too many [['2', 'NULL']]" in output
     assert "refused: the function CBRT" in output
     assert output.endswith("2 same, 1 missing, 2 extra, 1 order, 1 crash, 1 refused\n")
     assert main(["trial", "--sqllogictest", str(tmp_path / "none")]) == 2
 
 
-def test_settlements_that_are_no_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_settlements_that_are_no_text(tmp_path: Path, cli: Cli) -> None:
     settled = tmp_path / "settled.txt"
     settled.write_bytes(b"\xe9")
-    assert main(["trial", "--sqllogictest", str(tmp_path), "--settled", str(settled)]) == 2
-    assert "CER0715" in capsys.readouterr().err
+    assert "CER0715" in cli("trial", "--sqllogictest", tmp_path, "--settled", settled, status=2).err
 
 
-def test_records_may_be_settled_by_a_clause(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_records_may_be_settled_by_a_clause(tmp_path: Path, cli: Cli) -> None:
     needs_duckdb()
     (tmp_path / "a.test").write_text("\n\n".join(FILE.split("\n\n")[:4]))
     command = ["trial", "--sqllogictest", str(tmp_path), "--settled", str(tmp_path / "list")]
@@ -219,8 +216,7 @@ def test_records_may_be_settled_by_a_clause(
         ("a.test 6.10\n", 2, ""),
     ):
         (tmp_path / "list").write_text(text)
-        assert main(command) == code
-        assert capsys.readouterr().out.endswith(end)
+        assert cli(*command, status=code).out.endswith(end)
 
 
 NEEDING = f"""statement ok
@@ -238,12 +234,11 @@ SELECT m FROM another {COUNT} WHERE TRUE
 """
 
 
-def test_a_record_may_need_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_record_may_need_a_file(tmp_path: Path, cli: Cli) -> None:
     """Itself, or for a table; a table of no statement is a fault."""
     needs_duckdb()
     (tmp_path / "a.test").write_text(NEEDING)
-    assert main(["trial", "--sqllogictest", str(tmp_path)]) == 1
-    output = capsys.readouterr().out
+    output = cli("trial", "--sqllogictest", tmp_path, status=1).out
     lacking = "needs a file: no/match_recognize/n.parquet\n"
     assert f"a.test:1: {lacking}a.test:4: {lacking}a.test:9: crash: " in output
     assert output.endswith("1 crash, 2 needs a file\n")

@@ -22,6 +22,7 @@ from cerlab.rows.semantics import Scan, ScanResult, Start, derivations, partitio
 from cerlab.rows.types import bind
 from cerlab.rows.why import RowKind, why_rows_to_json
 from cerlab.testing import random_row_pattern, random_row_table
+from proofs_tests.command import Cli
 from proofs_tests.mutants.driver import Judge, kills, mutant, on_seeds
 from proofs_tests.rows.tables import letters, typed_table
 from proofs_tests.suite import Suite
@@ -125,15 +126,14 @@ def test_why_there_is_no_match_at_all() -> None:
     assert why_rows(clause("A*?"), letters("a")).reasons == ("every match is empty",)
 
 
-def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], cli: Cli) -> None:
     table = tmp_path / "table.csv"
     table.write_text("x\n3\n2\n")
     text = "MATCH_RECOGNIZE (MEASURES 1 AS m PATTERN (A B) DEFINE B AS x < PREV(x))"
     command = ["why", text, str(table)]
     assert main([*command, "--positions", "0,1"]) == main(command) == 0
     capsys.readouterr()
-    assert main([*command, "--positions", "0", "--format", "json"]) == 1
-    document = json.loads(capsys.readouterr().out)
+    document = json.loads(cli(*command, "--positions", "0", "--format", "json", status=1).out)
     assert document["reasons"] == ["B is to take one more row, and none is asked"]
     assert main([*command, "--start", "0", "--positions", "0"]) == 2
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -136,15 +136,20 @@ def stream_result(spark: Any, answers: Any, place: Path) -> StreamResult:
     return StreamResult(*in_sink(spark, place), done)
 
 
+def triples(answers: Iterable[Any], at: Any = None) -> Answers:
+    """Return answers, or rows of Spark, as sorted triples; `at` has the positions of events."""
+    found = ((a.start, a.end, tuple(a.positions)) for a in answers)
+    if at is not None:
+        found = ((at[i], at[j], tuple(at[p] for p in positions)) for i, j, positions in found)
+    return sorted(found)
+
+
 def in_sink(spark: Any, place: Path) -> tuple[Answers, list[int]]:
     rows = spark.read.parquet(str(place / "out")).collect()
     answers = [row for row in rows if row["late"] is None]
     late = [row for row in rows if row["late"] is not None]
     assert all(row["start"] is row["end"] is row["positions"] is None for row in late)
-    return (
-        sorted((row["start"], row["end"], tuple(row["positions"])) for row in answers),
-        sorted(row["late"] for row in late),
-    )
+    return triples(answers), sorted(row["late"] for row in late)
 
 
 def local(query: Any, rows: Sequence[Row], **time: Any) -> Answers:
@@ -152,8 +157,7 @@ def local(query: Any, rows: Sequence[Row], **time: Any) -> Answers:
     in_order = sorted(rows, key=lambda row: (row["t"], row["id"]))
     at = [row["id"] for row in in_order]
     stream = cerlab.Stream.from_arrow(table_of(in_order), **time)
-    answers = cerlab.evaluate(query, stream, evaluator="compiled")
-    return sorted((at[a.start], at[a.end], tuple(at[p] for p in a.positions)) for a in answers)
+    return triples(cerlab.evaluate(query, stream, evaluator="compiled"), at)
 
 
 def same(answers: Answers, expected: Answers) -> None:

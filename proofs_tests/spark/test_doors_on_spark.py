@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import cerlab
-from cerlab.cli import main
 from cerlab.model.columns import is_text
+from proofs_tests.command import Cli
 from proofs_tests.io.test_column_doors import tables_of, writable
 from proofs_tests.io.test_column_doors import write as write_tables
 from proofs_tests.io.test_doors import as_doubles, files_of, written
@@ -127,7 +127,7 @@ def test_formats_are_told_by_the_files(spark: Any, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("form", FORMATS)
 def test_the_command_takes_files_folders_and_patterns(
-    spark: Any, form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    spark: Any, form: str, tmp_path: Path, cli: Cli
 ) -> None:
     first, last = tmp_path / "in" / "k=1" / f"a.{form}", tmp_path / "in" / "k=2" / f"b.{form}"
     write(first, [{"type": "A", "v": 1, "n": n} for n in range(2)])
@@ -144,7 +144,7 @@ def test_the_command_takes_files_folders_and_patterns(
             command = ["spark", query, "--position", "n", "--input", *map(str, words)]
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                assert main([*command, "--output", str(out)]) == 0, capsys.readouterr().err
+                cli(*command, "--output", out)
             found = sorted(row["start"] for row in pq.read_table(out).to_pylist())
             expected = [m.start for m in cerlab.evaluate(query, [*map(str, words)])]
             assert len(found) == len(expected) > 0
@@ -157,12 +157,11 @@ def test_the_command_takes_files_folders_and_patterns(
             "n",
             "--explain",
         ]
-        assert main([*command, "--input", str(tmp_path / "in")]) == 0
-        assert "which the tasks read themselves" in capsys.readouterr().out
-    assert (
-        main(["spark", "A", "--input", str(tmp_path / "no*"), "--position", "n", "--explain"]) == 2
-    )
-    assert "CER0743" in capsys.readouterr().err
+        assert "which the tasks read themselves" in cli(*command, "--input", tmp_path / "in").out
+    error = cli(
+        "spark", "A", "--input", tmp_path / "no*", "--position", "n", "--explain", status=2
+    ).err
+    assert "CER0743" in error
 
 
 @pytest.mark.parametrize("form", ["csv", "parquet"])

@@ -17,6 +17,7 @@ from cerlab.cli import main
 from cerlab.spark.first_pass import first_pass
 from cerlab.spark.ranges import FileRanges
 from cerlab.spark.request import request_of
+from proofs_tests.spark.streams import Answers, triples
 
 BASE = "SELECT * WHERE A AS a ; B AS b FILTER a[v > 3] AND b[v < 9] {}WITHIN 9 MINUTES"
 BY_RANGE, BY_KEY = BASE.format(""), BASE.format("PARTITION BY [k] ")
@@ -43,19 +44,14 @@ def table(rng: Random, rows: int = 240) -> Any:
     )
 
 
-def found(frame: Any) -> list[tuple[int, int, tuple[int, ...]]]:
-    return sorted((r["start"], r["end"], tuple(r["positions"])) for r in frame.collect())
-
-
 def here(
     query: str, events: Any, first: int, stop: int, *, ids: bool, time: str | None = "ts"
-) -> list[tuple[int, int, tuple[int, ...]]]:
+) -> Answers:
     """Return the answers on one machine whose end is from one minute to before another."""
     minutes, places = events.column("t").to_pylist(), events.column("id").to_pylist()
     matches = cerlab.evaluate(query, events, time=time)
     answers = [m for m in matches if first <= minutes[m.end] < stop]
-    at = places if ids else range(len(minutes))
-    return sorted((at[m.start], at[m.end], tuple(at[p] for p in m.positions)) for m in answers)
+    return triples(answers, places if ids else None)
 
 
 def write(events: Any, folder: Path, rng: Random, kind: str) -> None:
@@ -94,7 +90,7 @@ def test_answers_are_those_of_all_rows_that_end_in_time(
                         frame, query, time="ts", mode=mode, parts=3, ends_in=pair, **how
                     )
                     expected = here(query, events, first, stop, ids="position" in how)
-                    assert found(answers) == expected, (query, first, stop, how, mode)
+                    assert triples(answers.collect()) == expected, (query, first, stop, how, mode)
                     some += bool(expected)
     assert some > 5
 
@@ -108,7 +104,7 @@ def test_times_are_numbers_too(spark: Any, tmp_path: Path, time: str) -> None:
         for pair in ((50, 71), (49.5, 70.5)):
             answers = cerlab.spark.match(frame, query, [time, "id"], ends_in=pair)
             expected = here(query, events, 50, 71, ids=False, time=None)
-            assert found(answers) == expected
+            assert triples(answers.collect()) == expected
             assert expected
 
 
@@ -134,7 +130,7 @@ def test_files_and_row_groups_outside_are_not_opened(spark: Any, tmp_path: Path)
             content = bytearray(path.read_bytes())
             content[4:2000] = bytes(1996)
             path.write_bytes(bytes(content))
-    assert found(answers) == expected
+    assert triples(answers.collect()) == expected
     assert expected
 
 
@@ -146,7 +142,7 @@ def test_rows_with_names_aggregates_and_compared_labels(spark: Any) -> None:
     compared = BY_KEY.replace("b[v < 9]", "a.v < b.v")
     for query in (BY_KEY, compared):
         expected = here(query, events, 50, 71, ids=True)
-        assert found(cerlab.spark.match(frame, query, **options)) == expected
+        assert triples(cerlab.spark.match(frame, query, **options).collect()) == expected
         rows = cerlab.spark.match(frame, query, columns=["a.v", "end.t"], **options)
         assert sorted(r["end"] for r in rows.collect()) == sorted(end for _, end, _ in expected)
         assert all(50 <= r["end.t"] < 71 for r in rows.collect())

@@ -22,6 +22,7 @@ from cerlab.spark.footers import NoProof
 from cerlab.spark.ranges import FileRanges
 from cerlab.spark.request import request_of
 from cerlab.spark.scans import bare_scan
+from proofs_tests.spark.streams import Answers, triples
 
 ROWS = 400
 QUERY = "SELECT * WHERE A AS a ; B AS b FILTER a[v > 1] WITHIN 7 [t]"
@@ -50,13 +51,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(place)
 
 
-def rows_of(frame: Any) -> list[tuple[int, int, tuple[int, ...]]]:
-    return sorted((r["start"], r["end"], tuple(r["positions"])) for r in frame.collect())
-
-
-def expected() -> list[tuple[int, int, tuple[int, ...]]]:
-    matches = cerlab.evaluate(QUERY, table())
-    return sorted((a.start, a.end, a.positions) for a in matches)
+def expected() -> Answers:
+    return triples(cerlab.evaluate(QUERY, table()))
 
 
 @pytest.mark.parametrize("order", [{"position": "id"}, {"order_by": ["t", "id"]}])
@@ -66,9 +62,9 @@ def test_tasks_read_the_files_and_find_the_same(spark: Any, folder: str, order: 
     ranges = first_pass(request)
     assert isinstance(ranges, FileRanges)
     assert "which the tasks read themselves" in cerlab.spark.explain(frame, QUERY, **order)
-    assert rows_of(answers(request, ranges)) == expected() != []
+    assert triples(answers(request, ranges).collect()) == expected() != []
     filtered_frame = frame.where("t >= 0")
-    assert rows_of(cerlab.spark.match(filtered_frame, QUERY, **order)) == expected()
+    assert triples(cerlab.spark.match(filtered_frame, QUERY, **order).collect()) == expected()
 
 
 @pytest.mark.parametrize("mode", ["keys", "ranges"])
@@ -88,8 +84,8 @@ def test_tasks_read_files_in_no_order_and_spark_moves_their_rows(
     assert ranges.files is not None
     assert "read by tasks, and their rows moved" in cerlab.spark.explain(frame, query, **options)
     local = cerlab.evaluate(query, table())
-    places = sorted((a.start, a.end, a.positions) for a in local)
-    assert rows_of(cerlab.spark.match(frame, query, **options)) == places != []
+    answers = cerlab.spark.match(frame, query, **options)
+    assert triples(answers.collect()) == triples(local) != []
     keyed = cerlab.spark.match(frame, query, partition=True, **options).collect()
     values = table().column("v").to_pylist()
     assert all(row["partition"]["v"] == values[row["end"]] for row in keyed)
@@ -113,9 +109,8 @@ def test_a_file_of_many_texts_beside_files_of_few(
         pq.write_table(parts[-1], tmp_path / f"{n}.parquet")
     query = "SELECT * WHERE A ; B PARTITION BY [name] WITHIN 100 [t]"
     frame = spark.read.parquet(str(tmp_path))
-    found = rows_of(cerlab.spark.match(frame, query, mode=mode, **order))
-    matches = cerlab.evaluate(query, pa.concat_tables(parts).sort_by("id"))
-    assert found == sorted((a.start, a.end, a.positions) for a in matches) != []
+    found = triples(cerlab.spark.match(frame, query, mode=mode, **order).collect())
+    assert found == triples(cerlab.evaluate(query, pa.concat_tables(parts).sort_by("id"))) != []
 
 
 def test_some_rows_of_files_are_in_order_as_the_files_are(spark: Any, folder: str) -> None:
@@ -130,9 +125,8 @@ def test_some_rows_of_files_are_in_order_as_the_files_are(spark: Any, folder: st
     mask = np.less(every.column("v").to_numpy(), 3) & (np.arange(ROWS) % 7 != 2)
     rows = every.filter(pa.array(mask))
     ids = rows.column("id").to_pylist()
-    local = cerlab.evaluate(QUERY, rows)
-    places = [(ids[a.start], ids[a.end], tuple(ids[p] for p in a.positions)) for a in local]
-    assert rows_of(answers(request, ranges)) == sorted(places) != []
+    local = triples(cerlab.evaluate(QUERY, rows), ids)
+    assert triples(answers(request, ranges).collect()) == local != []
     explanation = cerlab.spark.explain(some, QUERY, position="id")
     assert "stream   some of 400 events in Parquet files, by id" in explanation
     assert "events   those that a test of the query holds for" in explanation
@@ -160,9 +154,8 @@ def test_some_rows_of_files_in_no_order(
     assert (ranges.some, ranges.in_order) == (row is None, False)
     ids = [id for id in every.column("id").to_pylist() if id != 5]
     rest = every.filter(pa.array(every.column("id").to_numpy() != 5))
-    local = cerlab.evaluate(QUERY, rest)
-    places = [(ids[a.start], ids[a.end], tuple(ids[p] for p in a.positions)) for a in local]
-    assert rows_of(answers(request, ranges)) == sorted(places) != []
+    local = triples(cerlab.evaluate(QUERY, rest), ids)
+    assert triples(answers(request, ranges).collect()) == local != []
 
 
 def test_rows_of_other_files_are_asked_for(spark: Any, folder: str, tmp_path: Path) -> None:
@@ -206,7 +199,7 @@ def test_renamed_columns_are_still_a_scan(spark: Any, folder: str) -> None:
     found = bare_scan(again)
     assert len(found.paths) == 3
     assert found.names == {"v": "v", "id": "id", "t": "t", "type": "type"}
-    assert rows_of(cerlab.spark.match(again, QUERY, position="id")) == expected()
+    assert triples(cerlab.spark.match(again, QUERY, position="id").collect()) == expected()
 
 
 SHAPES: dict[str, Callable[[Any, str], Any]] = {
@@ -294,12 +287,12 @@ def test_what_tasks_write_is_there_as_a_whole_or_not_at_all(
     assert isinstance(ranges, FileRanges)
     out = str(tmp_path / "out")
     assert write(request, ranges, out) == len(expected())
-    assert rows_of(spark.read.parquet(out)) == expected()
+    assert triples(spark.read.parquet(out).collect()) == expected()
     assert (tmp_path / "out" / "_SUCCESS").exists()
     with pytest.raises(cerlab.UsageError, match="CER0889"):
         write(request, ranges, out)
     assert write(request, ranges, out, overwrite=True) == len(expected())
-    assert rows_of(spark.read.parquet(out)) == expected()
+    assert triples(spark.read.parquet(out).collect()) == expected()
     bad = pa.table({**{n: table().column(n) for n in ("type", "v", "id")}, "t": [0, 1] * 200})
     pq.write_table(bad, tmp_path / "bad.parquet")
     again = request_of(spark.read.parquet(str(tmp_path / "bad.parquet")), QUERY, position="id")

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import cerlab
+from proofs_tests.spark.streams import triples
 
 pytestmark = pytest.mark.filterwarnings("ignore:CER0915")  # answers wait for the clock
 
@@ -51,11 +52,9 @@ def test_answers_by_key_are_those_of_one_machine(spark: Any, body: str) -> None:
     found = 0
     for clauses in ("SELECT *", "SELECT * FROM S"):
         query = f"{clauses} WHERE {body} PARTITION BY [k] WITHIN 90 [t]"
-        expected = sorted(
-            (m.start, m.end, tuple(m.positions)) for m in cerlab.evaluate(query, table(), time="ts")
-        )
+        expected = triples(cerlab.evaluate(query, table(), time="ts"))
         rows = cerlab.spark.match(frame, query, position="id", time="ts").collect()
-        assert sorted((r.start, r.end, tuple(r.positions)) for r in rows) == expected
+        assert triples(rows) == expected
         found += len(expected)
     assert found
 

@@ -16,6 +16,7 @@ import cerlab
 from cerlab.spark.first_pass import RowRanges, first_pass
 from cerlab.spark.ranges import FileRanges
 from cerlab.spark.request import request_of
+from proofs_tests.spark.streams import Answers, triples
 
 BY_RANGE = "SELECT * WHERE A AS a ; B AS b FILTER a[p > 3.1] AND b[q <= 500] WITHIN 5 HOURS"
 BY_KEY = BY_RANGE.replace("WITHIN", "PARTITION BY [k] WITHIN")
@@ -58,13 +59,8 @@ def write(spark: Any, events: Any, place: str, rng: Random, kind: str, *, in_ord
     return spark.read.parquet(place)
 
 
-def places(rows: Any) -> list[tuple[int, int, tuple[int, ...]]]:
-    return sorted((r["start"], r["end"], tuple(r["positions"])) for r in rows.collect())
-
-
-def here(query: str, events: Any) -> list[tuple[int, int, tuple[int, ...]]]:
-    matches = cerlab.evaluate(query, events, time="ts")
-    return sorted((m.start, m.end, tuple(m.positions)) for m in matches)
+def here(query: str, events: Any) -> Answers:
+    return triples(cerlab.evaluate(query, events, time="ts"))
 
 
 @pytest.mark.parametrize("kind", ["INT96", "TIMESTAMP_MICROS", "TIMESTAMP_MILLIS"])
@@ -88,7 +84,7 @@ def test_answers_are_those_of_one_machine(
                     rows = cerlab.spark.match(
                         frame, query, time="ts", mode=mode, parts=parts, **how
                     )
-                    assert places(rows) == expected
+                    assert triples(rows.collect()) == expected
     assert found
     request = request_of(frame, BY_RANGE, "ts", time="ts")
     ranges = first_pass(request)
@@ -110,11 +106,11 @@ def test_a_filter_of_folders_leaves_their_files(spark: Any, tmp_path: Path) -> N
     assert sum(ranges.assignment.rows) == len(rows)
     expected = here(BY_RANGE, events.take(rows))
     assert expected
-    assert places(cerlab.spark.match(some, BY_RANGE, "ts", time="ts")) == expected
+    assert triples(cerlab.spark.match(some, BY_RANGE, "ts", time="ts").collect()) == expected
     relevant = frame.where("p IS NOT NULL")
     kept = events.filter(events.column("p").is_valid())
     answers = cerlab.spark.match(relevant, BY_RANGE, "ts", time="ts")
-    assert places(answers) == here(BY_RANGE, kept)
+    assert triples(answers.collect()) == here(BY_RANGE, kept)
 
 
 def test_the_days_of_folders_order_a_stream(spark: Any, tmp_path: Path) -> None:
@@ -123,7 +119,7 @@ def test_the_days_of_folders_order_a_stream(spark: Any, tmp_path: Path) -> None:
     frame = write(spark, events, str(tmp_path / "lake"), rng, "INT96", in_order=True)
     assert isinstance(first_pass(request_of(frame, BY_RANGE, ["day", "ts"], time="ts")), FileRanges)
     rows = cerlab.spark.match(frame, BY_RANGE, ["day", "ts"], time="ts")
-    assert places(rows) == here(BY_RANGE, events)
+    assert triples(rows.collect()) == here(BY_RANGE, events)
 
 
 def test_moments_that_are_missing_or_go_back_are_named(spark: Any, tmp_path: Path) -> None:
@@ -172,4 +168,6 @@ def test_files_of_other_calendars_are_left_to_spark(spark: Any, tmp_path: Path) 
     pq.write_table(events.cast(schema), place, use_deprecated_int96_timestamps=True)
     frame = spark.read.parquet(place)
     assert isinstance(first_pass(request_of(frame, BY_RANGE, "ts", time="ts")), RowRanges)
-    assert places(cerlab.spark.match(frame, BY_RANGE, "ts", time="ts")) == here(BY_RANGE, events)
+    assert triples(cerlab.spark.match(frame, BY_RANGE, "ts", time="ts").collect()) == here(
+        BY_RANGE, events
+    )

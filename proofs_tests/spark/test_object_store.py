@@ -18,7 +18,9 @@ from cerlab.spark.footers import inside, resolve
 from cerlab.spark.inputs import frame_of, inputs_of
 from cerlab.spark.ranges import FileRanges
 from cerlab.spark.request import request_of
-from proofs_tests.spark.test_files_on_spark import QUERY, ROWS, expected, rows_of, table
+from proofs_tests.command import Cli
+from proofs_tests.spark.streams import Answers, triples
+from proofs_tests.spark.test_files_on_spark import QUERY, ROWS, expected, table
 
 SCHEMA = "CREATE STREAM S { " + ", ".join(f"EVENT {e} {{ t:long, v:long, id:long }}" for e in "ABC")
 SCHEMA += " }"
@@ -65,14 +67,14 @@ def test_tasks_read_the_objects_and_find_the_same(spark: Any, events: str) -> No
         request = request_of(frame, QUERY, files=files, **order)
         ranges = first_pass(request)
         assert isinstance(ranges, FileRanges)
-        assert rows_of(answers(request, ranges)) == expected() != []
+        assert triples(answers(request, ranges).collect()) == expected() != []
     filtered_request = request_of(frame.where("v >= 0"), QUERY, position="id")
     ranges = first_pass(filtered_request)
     assert isinstance(ranges, RowRanges)
-    assert rows_of(answers(filtered_request, ranges)) == expected()
+    assert triples(answers(filtered_request, ranges).collect()) == expected()
 
 
-def rows_at(place: str) -> list[tuple[int, int, tuple[int, ...]]]:
+def rows_at(place: str) -> Answers:
     """Return the rows that a reader of Parquet finds; it passes over hidden files."""
     files, path = resolve(place)
     rows = pq.read_table(path, filesystem=files).to_pylist()
@@ -87,7 +89,7 @@ def names_in(place: str) -> list[str]:
 
 @pytest.mark.parametrize("by_spark", [False, True])
 def test_from_objects_to_objects(
-    store: str, events: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], by_spark: bool
+    store: str, events: str, tmp_path: Path, cli: Cli, by_spark: bool
 ) -> None:
     """Under a schema all rows are checked first; tasks read them for Spark then."""
     place = inside(store, f"answers-{by_spark}")
@@ -95,39 +97,30 @@ def test_from_objects_to_objects(
     if by_spark:
         (tmp_path / "schema").write_text(SCHEMA)
         command += ["--schema", str(tmp_path / "schema")]
-    assert main([*command, "--explain"]) == 0
-    assert ("not read by the tasks" in capsys.readouterr().out) == by_spark
+    assert ("not read by the tasks" in cli(*command, "--explain").out) == by_spark
     for more in ([], ["--overwrite"]):
-        assert main([*command, "--output", place, *more]) == 0, capsys.readouterr().err
+        cli(*command, "--output", place, *more)
         assert rows_at(place) == expected()
         *parts, success = [*names_in(place)[1:], names_in(place)[0]]
         assert success == "_SUCCESS"
         assert all(name.startswith("part-") for name in parts)
-    assert main([*command, "--output", place]) == 2
-    assert "CER0889" in capsys.readouterr().err
-    assert main([*command, "--output", events, "--overwrite"]) == 2
-    assert "CER0890" in capsys.readouterr().err
+    assert "CER0889" in cli(*command, "--output", place, status=2).err
+    assert "CER0890" in cli(*command, "--output", events, "--overwrite", status=2).err
     assert len(inputs_of(events).files) == 3
 
 
-def test_what_fails_leaves_nothing(
-    store: str, events: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_fails_leaves_nothing(store: str, events: str, cli: Cli) -> None:
     bad = pa.table({**{n: table().column(n) for n in ("type", "v", "id")}, "t": [0, 1] * 200})
     files, path = resolve(inside(store, "bad.parquet"))
     pq.write_table(bad, path, filesystem=files)
     places = ["--input", inside(store, "bad.parquet"), "--output", inside(store, "never")]
-    assert main(["spark", QUERY, *places, "--position", "id"]) == 2
-    assert "CER0714" in capsys.readouterr().err
+    assert "CER0714" in cli("spark", QUERY, *places, "--position", "id", status=2).err
     assert "never" not in names_in(store)
     nowhere = ["--input", inside(store, "nothing"), "--output", inside(store, "never")]
-    assert main(["spark", QUERY, *nowhere, "--position", "id"]) == 2
-    assert "CER0743" in capsys.readouterr().err
+    assert "CER0743" in cli("spark", QUERY, *nowhere, "--position", "id", status=2).err
 
 
-def test_rows_with_names_and_aggregates(
-    store: str, events: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_rows_with_names_and_aggregates(store: str, events: str, cli: Cli) -> None:
     command = ["spark", "--input", events, "--position", "id"]
     place = inside(store, "named")
     assert main([*command, QUERY, "--columns", "a.v,b.id", "--output", place]) == 0
@@ -137,7 +130,7 @@ def test_rows_with_names_and_aggregates(
     assert rows.num_rows == len(expected())
     totals = QUERY.replace("SELECT *", "SELECT COUNT(*), SUM(a.v)")
     place = inside(store, "totals")
-    assert main([*command, totals, "--output", place]) == 0, capsys.readouterr().err
+    cli(*command, totals, "--output", place)
     files, path = resolve(place)
     (row,) = pq.read_table(path, filesystem=files).to_pylist()
     assert row["count"] == len(expected())

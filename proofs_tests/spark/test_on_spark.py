@@ -24,26 +24,14 @@ from cerlab.spark.plan import Mode, why_not
 from cerlab.spark.request import request_of
 from cerlab.testing import Shape
 from proofs_tests.spark.cases import typed_case
+from proofs_tests.spark.streams import Answers, same, triples
 
 pytestmark = pytest.mark.filterwarnings("default")  # those of PySpark are not ours
-
-Answers = list[tuple[int, int, tuple[int, ...]]]
-
-
-def rows_of(answers: Any) -> Answers:
-    return sorted((row["start"], row["end"], tuple(row["positions"])) for row in answers.collect())
 
 
 def local(query: Any, table: Any, **options: Any) -> Answers:
     stream = Stream.from_arrow(table, **options)
-    matches = cerlab.evaluate(query, stream, evaluator="compiled")
-    return sorted((a.start, a.end, a.positions) for a in matches)
-
-
-def same(actual: Answers, expected: Answers) -> None:
-    if actual != expected:
-        missing, more = set(expected) - set(actual), set(actual) - set(expected)
-        pytest.fail(f"lost {sorted(missing)[:9]}, more {sorted(more)[:9]}")
+    return triples(cerlab.evaluate(query, stream, evaluator="compiled"))
 
 
 def shuffled_frame(spark: Any, table: Any, seed: int = 1) -> Any:
@@ -81,8 +69,7 @@ def test_random_queries_have_the_answers_of_the_local_engine(spark: Any, seed: i
         ranges = first_pass(request)
         assert isinstance(ranges, RowRanges)
         assert ranges.in_order or not lies_in_order
-        places = sorted((a.start, a.end, a.positions) for a in expected)
-        same(rows_of(answers(request, ranges)), places)
+        same(triples(answers(request, ranges).collect()), triples(expected))
 
 
 def stream(rows: int = 600, seed: int = 3) -> Any:
@@ -121,7 +108,7 @@ def test_keys_of_every_type_are_those_of_the_local_engine(spark: Any, keys: str)
     expected = local(query, table)
     assert bool(expected) == (keys != "nowhere")
     frame = cerlab.spark.match(shuffled_frame(spark, table), query, position="id", parts=3)
-    same(rows_of(frame), expected)
+    assert triples(frame.collect()) == expected
 
 
 @pytest.mark.parametrize("query", ["WITHIN 4 [t]", "WITHIN 4 SECONDS", "WITHIN 9 EVENTS", ""])
@@ -134,9 +121,9 @@ def test_positions_made_and_given_are_the_same(spark: Any, query: str) -> None:
     expected = local(text, table)
     assert expected
     by_order = cerlab.spark.match(frame, text, ["moment", "id"], parts=3)
-    same(rows_of(by_order), expected)
+    same(triples(by_order.collect()), expected)
     by_position = cerlab.spark.match(frame, text, position="id", parts=3)
-    same(rows_of(by_position), expected)
+    same(triples(by_position.collect()), expected)
 
 
 def test_one_task_says_why(spark: Any) -> None:
@@ -160,7 +147,7 @@ def test_it_is_a_transformation_and_carries_keys(spark: Any) -> None:
         rows = frame_of_answers.collect()
         assert {row["partition"]["name"] for row in rows} == {"x", "y", "X"}
         assert all(row["partition"]["name"] == names[row["end"]] for row in rows)
-        same(rows_of(frame_of_answers), local(text, table))
+        same(triples(frame_of_answers.collect()), local(text, table))
 
 
 def test_columns_may_have_any_name(spark: Any) -> None:
@@ -170,7 +157,7 @@ def test_columns_may_have_any_name(spark: Any) -> None:
     text = "SELECT * WHERE A ; B FILTER A[v = 1] WITHIN 5 EVENTS"
     frame = spark.createDataFrame(columns)
     frame_of_answers = cerlab.spark.match(frame, text, order_by=["a.b c`d", "V2"], parts=2)
-    same(rows_of(frame_of_answers), local(text, table))
+    same(triples(frame_of_answers.collect()), local(text, table))
 
 
 def test_one_type_for_all_rows_and_no_rows_at_all(spark: Any) -> None:
@@ -179,9 +166,9 @@ def test_one_type_for_all_rows_and_no_rows_at_all(spark: Any) -> None:
     expected = local(text, table, type="E")
     assert len(expected) == 3
     frame = spark.createDataFrame(table)
-    same(rows_of(cerlab.spark.match(frame, text, "t", type="E", parts=2)), expected)
+    same(triples(cerlab.spark.match(frame, text, "t", type="E", parts=2).collect()), expected)
     nothing = frame.where("t < 0")
-    assert rows_of(cerlab.spark.match(nothing, text, "t", type="E", parts=2)) == []
+    assert triples(cerlab.spark.match(nothing, text, "t", type="E", parts=2).collect()) == []
 
 
 def test_moments_are_those_of_no_zone(spark: Any) -> None:
@@ -202,7 +189,7 @@ def test_moments_are_those_of_no_zone(spark: Any) -> None:
         ):
             frame = rows.selectExpr("type", f"{moment} AS at")
             assert frame.schema["at"].dataType.simpleString() == kind
-            same(rows_of(cerlab.spark.match(frame, text, "at", parts=4)), expected)
+            same(triples(cerlab.spark.match(frame, text, "at", parts=4).collect()), expected)
     finally:
         spark.conf.set("spark.sql.session.timeZone", "UTC")
 
@@ -281,7 +268,7 @@ def test_a_moment_far_away_is_refused_by_its_row(
                 cerlab.spark.match(frame, text, time="ts", **options)
             assert caught.value.code == "CER0740"
     same(
-        rows_of(cerlab.spark.match(files, "SELECT * WHERE A ; C", time="ts", **options)),
+        triples(cerlab.spark.match(files, "SELECT * WHERE A ; C", time="ts", **options).collect()),
         [(n, 20, (n, 20)) for n in range(0, 20, 2)],
     )
 
@@ -294,7 +281,11 @@ def test_another_number_of_rows_the_second_time_is_seen(spark: Any) -> None:
     coin = fn.udf(lambda: datetime.now(UTC).microsecond % 2 == 0, "boolean").asNondeterministic()
     unstable = calls.where(coin())
     with pytest.raises(PySparkException, match="CER0783"):
-        rows_of(cerlab.spark.match(unstable, "SELECT * WHERE A : A WITHIN 2 EVENTS", position="id"))
+        triples(
+            cerlab.spark.match(
+                unstable, "SELECT * WHERE A : A WITHIN 2 EVENTS", position="id"
+            ).collect()
+        )
 
 
 ROWS = 40_000
@@ -327,7 +318,7 @@ def test_files_in_order_are_neither_sorted_nor_read_as_one(
         assert ranges.in_order
         assert len(ranges.assignment.rows) >= 8
         assert ranges.mode is not Mode.RANGES or ranges.assignment.parts == 5
-        same(rows_of(answers(request, ranges)), local(text, table.drop(["day"])))
+        same(triples(answers(request, ranges).collect()), local(text, table.drop(["day"])))
     finally:
         spark.conf.unset("spark.sql.files.maxPartitionBytes")
 

@@ -19,6 +19,7 @@ import pytest
 import cerlab
 from cerlab.io import synthetic
 from cerlab.spark.stream.match import STARTS
+from proofs_tests.spark.streams import triples
 from proofs_tests.spark.test_stream_killed import Phase, commits, kill, phase
 
 PAGE = Path(__file__).parents[2] / "docs" / "how_to" / "spark.md"
@@ -128,10 +129,7 @@ def test_the_python_of_the_page_on_spark_runs(
     assert all(seconds >= 0 for seconds in cerlab.spark.time_spent(spark).values())
 
     at = events.column("id").to_pylist()
-    expected = sorted(
-        (at[each.start], at[each.end], tuple(at[n] for n in each.positions))
-        for each in cerlab.evaluate(namespace["keyed"], events)
-    )
+    expected = triples(cerlab.evaluate(namespace["keyed"], events), at)
     assert expected
     assert answers_in(namespace["found"].collect()) == expected  # nothing lost, nothing doubled
     assert namespace["counts"]["waiting"] > 0

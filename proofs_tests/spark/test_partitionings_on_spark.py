@@ -14,6 +14,7 @@ import cerlab
 from cerlab.spark.plan import Mode, why_not
 from proofs_tests.spark.cases import SparkCase
 from proofs_tests.spark.layouts import random_files
+from proofs_tests.spark.streams import triples
 from proofs_tests.spark.test_any_split import case_for
 from proofs_tests.suite import Suite
 
@@ -70,9 +71,8 @@ def check_partitioning(spark: Any, rng: Random, folder: Path) -> bool:
         mode=asked,
         parts=rng.choice((None, 1, 2, 5)),
     )
-    found = sorted((r["end"], r["start"], tuple(r["positions"])) for r in answers.collect())
-    expected = sorted((a.end, a.start, a.positions) for a in case.expected())
-    assert found == expected, f"{asked}\n{case.describe()}"
+    expected = triples(case.expected())
+    assert triples(answers.collect()) == expected, f"{asked}\n{case.describe()}"
     return bool(expected)
 
 

@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 
 import cerlab
-from cerlab.cli import main
+from proofs_tests.command import Cli
 
 pytestmark = pytest.mark.filterwarnings("default")  # those of PySpark are not ours
 
 
 @pytest.mark.parametrize("kind", ["csv", pytest.param("ndjson", marks=pytest.mark.long)])
 def test_the_command_goes_on_with_files_that_are_new(
-    spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str
+    spark: Any, tmp_path: Path, cli: Cli, kind: str
 ) -> None:
     folder, output = tmp_path / "in", tmp_path / "out"
     folder.mkdir()
@@ -32,8 +32,8 @@ def test_the_command_goes_on_with_files_that_are_new(
         name = folder / f"{len(counts)}.{kind}"
         text = header + "".join(part)
         name.write_text(text if kind == "csv" else objects(text))
-        assert main(["spark", query, "--stream", *files, *options]) == 0, capsys.readouterr().err
-        line = capsys.readouterr().err.strip().splitlines()[-1]
+        said = cli("spark", query, "--stream", *files, *options).err
+        line = said.strip().splitlines()[-1]
         assert line.startswith(f"{len(part)} events")
         assert "0 late rows, 2 or more rows that wait, in 1 micro-batches" in line
         assert line.endswith("; 2 buckets of keys have a state")
@@ -59,13 +59,11 @@ def objects(text: str) -> str:
     return "".join(lines)
 
 
-def test_options_of_the_other_kind_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_options_of_the_other_kind_are_refused(cli: Cli) -> None:
     whole = ["spark", "A ; B", "--input", "in", "--output", "out", "--position", "n"]
-    assert main([*whole, "--lateness", "3"]) == 2
-    assert "--lateness has a meaning for --stream only" in capsys.readouterr().err
-    assert main([*whole, "--quarantine"]) == 2
-    assert "--quarantine is for --stream" in capsys.readouterr().err
-    assert main([*whole, "--stream", "--order-by", "t", "--lateness", "3"]) == 2
-    assert "--order-by has a meaning for a batch only" in capsys.readouterr().err
-    assert main([*whole, "--stream"]) == 2
-    assert "missing: --lateness" in capsys.readouterr().err
+    error = cli(*whole, "--lateness", "3", status=2).err
+    assert "--lateness has a meaning for --stream only" in error
+    assert "--quarantine is for --stream" in cli(*whole, "--quarantine", status=2).err
+    error = cli(*whole, "--stream", "--order-by", "t", "--lateness", "3", status=2).err
+    assert "--order-by has a meaning for a batch only" in error
+    assert "missing: --lateness" in cli(*whole, "--stream", status=2).err

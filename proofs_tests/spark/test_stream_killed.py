@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from cerlab.cli import main
+from proofs_tests.command import Cli
 from proofs_tests.spark.streams import (
     ANOTHER,
     LATENESS,
@@ -110,7 +110,7 @@ def kill(words: list[str], log: Path, at: Callable[[], bool]) -> None:
 
 @pytest.mark.parametrize("clause", ["", " THROTTLE 40 [t]"])
 def test_killed_anywhere_nothing_is_lost_or_doubled(
-    spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str], clause: str
+    spark: Any, tmp_path: Path, cli: Cli, clause: str
 ) -> None:
     """During a state checkpoint, and between the sink's commit and the commit log.
 
@@ -126,18 +126,17 @@ def test_killed_anywhere_nothing_is_lost_or_doubled(
 
     kill_command(tmp_path, lambda: phase(tmp_path, 2) is Phase.STATE, query)
     assert (commits(tmp_path), phase(tmp_path, 2)) == (2, Phase.STATE)
-    assert main(command(tmp_path, query)) == 0, capsys.readouterr().err
+    cli(*command(tmp_path, query))
     assert in_sink(spark, tmp_path) == (expected, late)
 
     last = commits(tmp_path) - 1
     uncommit(tmp_path, last)
     assert phase(tmp_path, last) is Phase.COMMIT
-    assert main(command(tmp_path, query)) == 0, capsys.readouterr().err
+    cli(*command(tmp_path, query))
     assert phase(tmp_path, last) is Phase.OVER
     assert in_sink(spark, tmp_path) == (expected, late)
 
-    assert main(command(tmp_path, another)) == 2
-    assert "CER0776" in capsys.readouterr().err
+    assert "CER0776" in cli(*command(tmp_path, another), status=2).err
     assert in_sink(spark, tmp_path) == (expected, late)
 
 
@@ -155,9 +154,7 @@ EACH = 5
 """Least number of kills in each phase."""
 
 
-def test_killed_at_random_moments(
-    spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str], suite: Suite
-) -> None:
+def test_killed_at_random_moments(spark: Any, tmp_path: Path, cli: Cli, suite: Suite) -> None:
     """In micro-batch after micro-batch, and in each phase, by what the kill has left on disk."""
     if not suite.deep:
         pytest.skip("with --profile deep only: each kill starts Spark anew")
@@ -179,7 +176,7 @@ def test_killed_at_random_moments(
     suite.request.node.user_properties.append(
         ("suite", ", ".join(f"{hits[each]} x {each.name}" for each in Phase))
     )
-    assert main(command(tmp_path)) == 0, capsys.readouterr().err
+    cli(*command(tmp_path))
     assert commits(tmp_path) == len(files)
     assert late
     assert in_sink(spark, tmp_path) == (local(QUERY, rows_in_time), late)

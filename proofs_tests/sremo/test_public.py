@@ -9,12 +9,12 @@ import pytest
 
 import cerlab
 from cerlab import BadData, ComplexEvent, QuerySyntaxError, Unsupported, UsageError, parse_sremo
-from cerlab.cli import main
 from cerlab.compile.pattern import any_pattern
 from cerlab.compile.sremo_to_srt import register_plan, sremo_to_srt
 from cerlab.evaluate import EVALUATORS, names_that_take
 from cerlab.logic.sremo.syntax import SpanWindow
 from proofs_tests.clauses.tables import c, word
+from proofs_tests.command import Cli
 
 PAIR = "<type = 'B'>^ -> r1 . <TRUE>* . <type = 'S' AND id = r1.id>^"
 TRADES = word("BBBSSB", id="112112")
@@ -124,11 +124,10 @@ def test_a_time_window_needs_times_in_order(times: str, code: str) -> None:
         assert caught.value.code == code
 
 
-def test_the_command_line_knows_the_language(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_line_knows_the_language(cli: Cli) -> None:
     """Its commands do not take it yet, and say who does."""
     for arguments in (["check", PAIR], ["check", "--language", "sremo", "EPS"]):
-        assert main(arguments) == 2
-        assert "CER0483" in capsys.readouterr().err
+        assert "CER0483" in cli(*arguments, status=2).err
 
 
 @pytest.mark.parametrize("construct", [register_plan, sremo_to_srt])

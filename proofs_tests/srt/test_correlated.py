@@ -16,7 +16,6 @@ from cerlab import Event, parse_formula
 from cerlab.automata.automaton import Mark
 from cerlab.automata.plan import CorrelatedPlan
 from cerlab.automata.registers import NONE, RegisterTransition, Srt, coalesce
-from cerlab.cli import main
 from cerlab.compile.correlated_to_srt import correlated_to_srt
 from cerlab.compile.pattern import Logic, as_pattern
 from cerlab.engine.reference.registers import IntervalRuns
@@ -32,6 +31,7 @@ from cerlab.testing import Shape, random_correlated_events, random_correlated_fo
 from cerlab.testing.sremo import comparisons
 from cerlab.theorems import srt as runs
 from proofs_tests.clauses.tables import word
+from proofs_tests.command import Cli
 from proofs_tests.differential.test_evaluators import require, session_answers
 from proofs_tests.random_cases import Case, random_case
 from proofs_tests.srt.cases import guard, random_srt, with_word
@@ -196,17 +196,14 @@ SRT: 4 states, initial 0, final {3}, registers a
 """
 
 
-def test_the_register_holds_the_greatest_so_far(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_register_holds_the_greatest_so_far(cli: Cli) -> None:
     """``cerlab show`` and ``check`` of a query that has no complex event automaton."""
     text = "A+ AS a ; B AS b FILTER a.v <= b.v"
-    assert main(["show", text, "--what", "srt", "--format", "text"]) == 0
-    assert capsys.readouterr().out == TRANSDUCER
-    assert main(["check", text]) == 0
-    output = capsys.readouterr().out
+    assert cli("show", text, "--what", "srt", "--format", "text").out == TRANSDUCER
+    output = cli("check", text).out
     assert "4 states, 9 transitions, 1 registers" in output
     assert "reference, compiled, registers" in output
-    assert main(["check", "A+ AS a ; B AS b FILTER a.v != b.v"]) == 0
-    assert "'a', which repeats" in capsys.readouterr().out
+    assert "'a', which repeats" in cli("check", "A+ AS a ; B AS b FILTER a.v != b.v").out
 
 
 def test_answers_come_while_events_arrive() -> None:

@@ -9,11 +9,11 @@ import pytest
 
 from cerlab.automata.registers import Transducer
 from cerlab.automata.unrolled import macro_states
-from cerlab.cli import main
 from cerlab.viz import dot_text
 from cerlab.viz.deterministic import machine_text
 from cerlab.viz.machines import srt_graph
 from cerlab.viz.tikz import machine_tikz
+from proofs_tests.command import Cli
 from proofs_tests.sremo.tables import E1
 from proofs_tests.srt.figures import FIG_1, FIG_3, FIG_4, FIG_5A, FIG_5B, FIG_12, FIG_14
 
@@ -93,12 +93,9 @@ def test_figure_5_b_names_its_sets() -> None:
 @pytest.mark.parametrize(
     ("form", "draw"), [("text", machine_text), ("dot", dot_text), ("tikz", machine_tikz)]
 )
-def test_show(
-    form: str, draw: Callable[[Transducer], str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_show(form: str, draw: Callable[[Transducer], str], cli: Cli) -> None:
     """``cerlab show --what srt`` of Example 19 is Fig. 1."""
-    assert main(["show", E1, "--what", "srt", "--format", form]) == 0
-    assert capsys.readouterr().out.strip() == draw(FIG_1).strip()
+    assert cli("show", E1, "--what", "srt", "--format", form).out.strip() == draw(FIG_1).strip()
 
 
 @pytest.mark.parametrize(
@@ -110,8 +107,5 @@ def test_show(
         (["(<TRUE>^)[within 3 t]", "--what", "srt"], "CER0486"),
     ],
 )
-def test_what_is_not_drawn_is_refused_by_name(
-    arguments: list[str], code: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["show", *arguments]) == 2
-    assert code in capsys.readouterr().err
+def test_what_is_not_drawn_is_refused_by_name(arguments: list[str], code: str, cli: Cli) -> None:
+    assert code in cli("show", *arguments, status=2).err

@@ -11,10 +11,10 @@ import pytest
 
 import cerlab
 from cerlab import parse_query
-from cerlab.cli import main
 from cerlab.compile.pattern import Pattern, as_pattern
 from cerlab.engine.answers import batched_answers
 from cerlab.evaluate.labelled import event_texts
+from proofs_tests.command import Cli
 from proofs_tests.srt.correlated_cases import correlated_case
 from proofs_tests.suite import Suite
 
@@ -67,17 +67,12 @@ def shown(query: Pattern, stream: cerlab.Stream, answer: cerlab.ComplexEvent) ->
 @pytest.mark.parametrize("options", [(), ("--evaluator", "compiled"), ("--evaluator", "registers")])
 @pytest.mark.parametrize("source", ["file", "-"])
 def test_the_command_line_runs_them(
-    options: tuple[str, ...],
-    source: str,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    options: tuple[str, ...], source: str, tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = "".join(json.dumps(event) + "\n" for event in EVENTS)
     path = tmp_path / "events.ndjson"
     path.write_text(text)
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
     events = str(path) if source == "file" else source
-    assert main(["run", QUERY, events, *options]) == 0
-    (line,) = capsys.readouterr().out.splitlines()
-    assert json.loads(line) == {"start": 0, "end": 2, "positions": [0, 2]}
+    (row,) = cli("run", QUERY, events, *options).rows
+    assert row == {"start": 0, "end": 2, "positions": [0, 2]}

@@ -20,7 +20,6 @@ import pytest
 
 import cerlab.trial
 from cerlab import UsageError, match_recognize, parse_rows
-from cerlab.cli import main
 from cerlab.fuzz import engines
 from cerlab.fuzz.engines import AnswerRows, Failure, Refusal
 from cerlab.rows import syntax as rp
@@ -40,6 +39,7 @@ from cerlab.trial.languages import (
     row_features,
 )
 from cerlab.trial.report import write_report
+from proofs_tests.command import Cli
 
 Answers = list[dict[str, Any]]
 
@@ -197,7 +197,7 @@ def test_an_unknown_engine_is_an_error() -> None:
 
 
 def test_the_page_and_the_files_to_run_again(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, cli: Cli
 ) -> None:
     write_report(trial_of(monkeypatch, "backwards"), tmp_path)
     report = json.loads((tmp_path / "trial.json").read_text())
@@ -205,21 +205,18 @@ def test_the_page_and_the_files_to_run_again(
     assert "<h3>1. <span class=fault>order" in (tmp_path / "index.html").read_text()
     case = tmp_path / "command" / "1"
     words = [str(case / "query.sql"), str(case / "events.ndjson"), "--language", "rows"]
-    assert main(["run", *words]) == 0
-    assert capsys.readouterr().out == (case / "expected.ndjson").read_text() != ""
+    assert cli("run", *words).out == (case / "expected.ndjson").read_text() != ""
 
 
-def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command(cli: Cli) -> None:
     """No fault of ours, and a report of absent engines."""
     words = ["--engine", "cerlab-ceql", "--engine", "flink=/no/such/python"]
     patience = ["--minutes", str(HOURS // 60), "--timeout", str(HOURS)]
-    assert main(["trial", *words, "--cases", "20", *patience]) == 0
-    assert "not there: flink: " in capsys.readouterr().err
+    assert "not there: flink: " in cli("trial", *words, "--cases", "20", *patience).err
 
 
-def test_bad_numbers(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["trial", "--cases", "0"]) == 2
-    assert "CER0857" in capsys.readouterr().err
+def test_bad_numbers(cli: Cli) -> None:
+    assert "CER0857" in cli("trial", "--cases", "0", status=2).err
 
 
 # -- verdicts by hand ----------------------------------------------------------------------------
