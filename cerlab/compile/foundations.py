@@ -10,18 +10,6 @@ from cerlab.automata.epsilon import choice, plus, repeat, sequence, without_move
 from cerlab.compile.cel_to_vcea import cel_to_vcea, vcea_to_cea
 from cerlab.errors import Unsupported
 from cerlab.logic.cel import syntax as cel
-from cerlab.logic.cel.syntax import (
-    As,
-    Atom,
-    Count,
-    Filter,
-    Formula,
-    Or,
-    Plus,
-    Select,
-    Seq,
-    subformulas,
-)
 from cerlab.logic.cel.text import node_text
 from cerlab.logic.ceql.syntax import CeqlQuery
 from cerlab.logic.focel.rewrite import lp_normal_form, safe_form
@@ -31,7 +19,7 @@ from cerlab.predicates import syntax as pred
 from cerlab.predicates.condition import Application, On
 
 
-def focel_to_cea(phi: Formula) -> AnchoredCea:
+def focel_to_cea(phi: cel.Formula) -> AnchoredCea:
     """Return an automaton with the complex events of a formula, on every stream (FOUND Thm. 3).
 
     Its size is at most doubly exponential in the formula, and quadratic if the formula is safe and
@@ -45,7 +33,7 @@ def focel_to_cea(phi: Formula) -> AnchoredCea:
     return without_moves(focel_to_epsilon_cea(phi), AnchoredCea)
 
 
-def focel_to_epsilon_cea(phi: Formula) -> EpsilonCea:
+def focel_to_epsilon_cea(phi: cel.Formula) -> EpsilonCea:
     """Return an automaton with empty moves; linear for safe LP-normal form (FOUND Thm. 3).
 
     Other formulas are first brought into that form. There is no automaton for formulas that are
@@ -54,10 +42,10 @@ def focel_to_epsilon_cea(phi: Formula) -> EpsilonCea:
     variable, predicates from Python, strategies, and operators outside FO-CEL.
     """
     formula = with_variables(phi)
-    for psi in subformulas(formula):
-        if isinstance(psi, Select):
+    for psi in cel.subformulas(formula):
+        if isinstance(psi, cel.Select):
             _refuse_first_order(f"{psi.strategy.value}(..) inside a formula of FO-CEL")
-        if isinstance(psi, Filter) and isinstance(psi.condition, Application):
+        if isinstance(psi, cel.Filter) and isinstance(psi.condition, Application):
             _refuse_first_order(f"'{psi.condition.predicate.name}', a predicate from Python")
     if not unary(formula):
         _refuse_first_order("filters over several variables")
@@ -77,30 +65,30 @@ def _refuse_first_order(construct: str) -> NoReturn:
     )
 
 
-def _construct(psi: Formula) -> EpsilonCea:
+def _construct(psi: cel.Formula) -> EpsilonCea:
     """Return the automaton of a safe formula in LP-normal form (FOUND App. C.2).
 
     It has one initial and one final state. In the initial state events may be skipped; the final
     state is entered at the last event.
     """
     match psi:
-        case As(Atom() as atom, _):
+        case cel.As(cel.Atom() as atom, _):
             return _atom(atom, pred.EVERYTHING)
-        case Filter(As(Atom() as atom, _), On(_, P)):
+        case cel.Filter(cel.As(cel.Atom() as atom, _), On(_, P)):
             return _atom(atom, P)
-        case Or(left, right):
+        case cel.Or(left, right):
             return choice(_construct(left), _construct(right))
-        case Seq(left, right):
+        case cel.Seq(left, right):
             return sequence(_construct(left), _construct(right))
-        case Plus(body):
+        case cel.Plus(body):
             return plus(_construct(body))
-        case Count(body, least, most, gaps=True):
+        case cel.Count(body, least, most, gaps=True):
             return repeat(_construct(body), least, most)
         case _:
             raise AssertionError(f"not a unary formula in safe LP-normal form: {psi}")
 
 
-def _atom(atom: Atom, P: pred.Predicate) -> EpsilonCea:
+def _atom(atom: cel.Atom, P: pred.Predicate) -> EpsilonCea:
     """Return the automaton of an atom: it skips any events, then marks one."""
     stream = pred.EVERYTHING if atom.stream is None else pred.StreamIs(atom.stream)
     is_atom = pred.conjunction(pred.conjunction(stream, pred.TypeIs(atom.type)), P)

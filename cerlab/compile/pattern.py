@@ -36,16 +36,7 @@ from cerlab.errors import (
     refuse_misspelt,
     stacklevel_of_caller,
 )
-from cerlab.logic.cel.syntax import (
-    Filter,
-    Formula,
-    Select,
-    competes,
-    defined_labels,
-    is_timed,
-    map_children,
-    refuse_deep,
-)
+from cerlab.logic.cel import syntax as cel
 from cerlab.logic.ceql.check import Remark, check_query, remarks
 from cerlab.logic.ceql.parser import Source, parse_cel, parse_ceql
 from cerlab.logic.ceql.syntax import (
@@ -248,9 +239,9 @@ class Pattern(Drawable, Immutable):
                 return other
             return condition
 
-        def rewritten(phi: Formula) -> Formula:
-            psi = map_children(rewritten, phi)
-            if isinstance(psi, Filter):
+        def rewritten(phi: cel.Formula) -> cel.Formula:
+            psi = cel.map_children(rewritten, phi)
+            if isinstance(psi, cel.Filter):
                 return replace(psi, condition=with_atomics(psi.condition, compared))
             return psi
 
@@ -260,7 +251,7 @@ class Pattern(Drawable, Immutable):
         return Separated(Pattern(ast, source=self.source, logic=self.logic), changed)
 
     @property
-    def formula(self) -> Formula:
+    def formula(self) -> cel.Formula:
         """The formula of WHERE."""
         return self.ast.formula
 
@@ -294,7 +285,7 @@ class Pattern(Drawable, Immutable):
                 vcea, contexts = in_context(phi)
             except Unsupported as error:
                 # machines that support the rest of the formula do not support a strategy inside it
-                if competes(phi):
+                if cel.competes(phi):
                     error.hint = REFERENCE
                 raise
             cea = vcea_to_cea(vcea)
@@ -350,7 +341,7 @@ class Pattern(Drawable, Immutable):
         Raises `Unsupported`, with the reason, if machines do not support the query, `ResourceLimit`
         for too large machines.
         """
-        is_read = self.logic == "so" and is_timed(self.ast.formula)
+        is_read = self.logic == "so" and cel.is_timed(self.ast.formula)
         return WaitStages(self.ast) if is_read else None
 
     @property
@@ -374,12 +365,12 @@ class Pattern(Drawable, Immutable):
         return self._first_order_labels(cel_to_vcea)
 
     def _first_order_labels(
-        self, construct: Callable[[Formula], LabelledMachine]
+        self, construct: Callable[[cel.Formula], LabelledMachine]
     ) -> LabelledMachine:
         """Return an FO-CEL formula's automaton; its labels are event types and variables."""
         formula = selected_formula(self.ast)
         so_formula, variable = labelled_fo_to_so(formula)
-        names = defined_labels(formula)
+        names = cel.defined_labels(formula)
         return relabel(
             construct(so_formula),
             lambda L: names.intersection(variable.get(label, label) for label in L),
@@ -520,15 +511,15 @@ class SremoPattern(Immutable):
 AnyPattern: TypeAlias = Pattern | SremoPattern
 
 
-def _without_variables(phi: Formula) -> Formula:
+def _without_variables(phi: cel.Formula) -> cel.Formula:
     """Return a formula in SO-CEL with the complex events of an FO-CEL formula."""
-    if isinstance(phi, Select):
-        return Select(phi.strategy, _without_variables(phi.body))
+    if isinstance(phi, cel.Select):
+        return cel.Select(phi.strategy, _without_variables(phi.body))
     check_first_order(phi)
     return fo_to_so(phi)
 
 
-QueryInput: TypeAlias = str | Pattern | Formula
+QueryInput: TypeAlias = str | Pattern | cel.Formula
 """A query: its text, a parsed query, or a formula alone."""
 
 AnyQueryInput: TypeAlias = QueryInput | Sremo | SremoPattern
@@ -619,8 +610,8 @@ def _pattern(query: AnyQueryInput, language: Language | None, schema: Schema | N
         return query
     if isinstance(query, Sremo):
         return SremoPattern(query)
-    if isinstance(query, Formula):
-        refuse_deep(query)
+    if isinstance(query, cel.Formula):
+        cel.refuse_deep(query)
         return Pattern(CeqlQuery(query), schema=schema)
     if not isinstance(query, str):
         # by name: the class is in a higher layer, which cannot be imported here

@@ -37,15 +37,6 @@ from cerlab.automata.unrolled import complement, length_window, mark_bounded, sp
 from cerlab.budget import step_budget
 from cerlab.errors import Unsupported
 from cerlab.logic.sremo import syntax as sre
-from cerlab.logic.sremo.syntax import (
-    LengthWindow,
-    SpanWindow,
-    Sremo,
-    Within,
-    check_sremo,
-    reads,
-    rewritten,
-)
 from cerlab.model.clauses import AttributeWindow, EventWindow
 
 
@@ -119,7 +110,7 @@ def always_marks(e: sre.Sremo) -> bool:
         case sre.SpanWindow(body) | sre.LengthWindow(body) | sre.Within(body):
             return always_marks(body)
         case sre.Plus() | sre.Option() | sre.SkipAny() | sre.SkipNext():
-            return always_marks(rewritten(e))
+            return always_marks(sre.rewritten(e))
         case _:
             return False
 
@@ -157,14 +148,14 @@ def sremo_to_srt(e: sre.Sremo, around: Slice = WHOLE) -> EpsilonSrt:
     >>> T.states, len(T.Delta), len(T.moves), sorted(T.R)
     (8, 3, 5, ['r'])
     """
-    check_sremo(e)
+    sre.check_sremo(e)
     return _compile(e, _Surroundings(registers(e), around, count(1)))
 
 
 def registers(e: sre.Sremo) -> frozenset[str]:
     """Return ``reg(e)``: all registers that an expression reads or writes (SRT Thm. 27)."""
     terminals = (each for each in sre.subexpressions(e) if isinstance(each, sre.Terminal))
-    return reads(e).union(*(terminal.writes for terminal in terminals))
+    return sre.reads(e).union(*(terminal.writes for terminal in terminals))
 
 
 def _compile(e: sre.Sremo, around: _Surroundings) -> EpsilonSrt:
@@ -201,7 +192,7 @@ def _compile(e: sre.Sremo, around: _Surroundings) -> EpsilonSrt:
         case sre.Negation(body):
             return _as_part(_negation(body, around))
         case sre.Plus() | sre.Option() | sre.SkipAny() | sre.SkipNext():
-            return _compile(rewritten(e), around)
+            return _compile(sre.rewritten(e), around)
         case _:
             assert_never(e)
 
@@ -236,7 +227,7 @@ def _as_part(T: Srt) -> EpsilonSrt:
 
 
 @step_budget("the transducer of the expression", SMALLER, own=1)
-def register_plan(e: Sremo) -> RegisterPlan:
+def register_plan(e: sre.Sremo) -> RegisterPlan:
     """Return the plan for streams: the transducer of ``<TRUE>* . e`` and windows (SRT Def. 32).
 
     Windows around the whole expression are left to the engine, where they cost no states: windows
@@ -251,18 +242,18 @@ def register_plan(e: Sremo) -> RegisterPlan:
     >>> plan.srt.states, plan.windows
     (3, (EventWindow(width=29999),))
     """
-    check_sremo(e)
+    sre.check_sremo(e)
     windows: list[MarkWindow] = []
     around, body = WHOLE, e
-    while isinstance(body, SpanWindow | LengthWindow | Within):
+    while isinstance(body, sre.SpanWindow | sre.LengthWindow | sre.Within):
         match body:
-            case SpanWindow(_, w):
+            case sre.SpanWindow(_, w):
                 # the paper counts all events of a window, EventWindow those after the first
                 windows.append(EventWindow(w - 1))
                 around = around.in_span(w)
-            case LengthWindow(_, w):
+            case sre.LengthWindow(_, w):
                 around = around.in_length(w)
-            case Within(_, n, attribute):
+            case sre.Within(_, n, attribute):
                 windows.append(AttributeWindow(n, attribute))
         body = body.body
     T = without_epsilon(sremo_to_srt(body, around))

@@ -30,8 +30,7 @@ def reply_of(case: Case, evaluator: Any = "auto") -> Reply:
     >>> reply_of(next(cases("unless")))
     {'answers': [{'start': 0, 'end': 2, 'positions': [0, 2]}]}
     """
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", CerlabWarning)
+    with warnings.catch_warnings(record=True, action="always", category=CerlabWarning) as caught:
         try:
             reply = LANGUAGES[case.language](case, evaluator)
         except CerlabError as error:

@@ -25,25 +25,13 @@ from cerlab.model.answer import Positions
 from cerlab.model.arrays import array_from
 from cerlab.model.columns import Column, is_arrow, values_of
 from cerlab.model.stream import Stream
+from cerlab.predicates import syntax as pred
 from cerlab.predicates.columns import SymbolStage
 from cerlab.predicates.columns.key_codes import KeyCodes
 from cerlab.predicates.columns.pieces import one_array
 from cerlab.predicates.columns.ranks import Ranks
 from cerlab.predicates.condition import Atomic, Condition, Correlation
 from cerlab.predicates.groups import group_value
-from cerlab.predicates.syntax import (
-    And,
-    Attribute,
-    Comparison,
-    Constant,
-    Group,
-    Leaf,
-    OfGroup,
-    Operator,
-    Or,
-    Predicate,
-    with_leaves,
-)
 
 EXACT_INTEGERS = 1 << 62
 """Below this bound no partial sum of integers leaves 64 bits."""
@@ -76,7 +64,7 @@ class RowTests:
 
     def __init__(self, condition: Condition, stream: Stream) -> None:
         self._stream = stream
-        self._operands: dict[OfGroup, tuple[str, _Values]] = {}
+        self._operands: dict[pred.OfGroup, tuple[str, _Values]] = {}
         self._others: dict[Atomic, str] = {}
         self._stage = SymbolStage([self._predicate(condition)])
 
@@ -100,26 +88,26 @@ class RowTests:
         passes: NDArray[np.bool_] = np.array(self._stage.vectors, np.bool_)[symbols]
         return passes
 
-    def _predicate(self, condition: Condition) -> Predicate:
+    def _predicate(self, condition: Condition) -> pred.Predicate:
         """Return the filter as a predicate on columns, one for each operand."""
         match condition:
-            case And(left, right):
-                return And(self._predicate(left), self._predicate(right))
-            case Or(left, right):
-                return Or(self._predicate(left), self._predicate(right))
+            case pred.And(left, right):
+                return pred.And(self._predicate(left), self._predicate(right))
+            case pred.Or(left, right):
+                return pred.Or(self._predicate(left), self._predicate(right))
             case Correlation(op, left, right) if not condition.variables:
-                sides = (with_leaves(side, self._column) for side in (left, right))
-                return Comparison(op, *sides)
+                sides = (pred.with_leaves(side, self._column) for side in (left, right))
+                return pred.Comparison(op, *sides)
             case atomic:
                 name = self._others.setdefault(atomic, f"condition {len(self._others)}")
-                return Comparison(Operator.EQ, Attribute(name), Constant(True))
+                return pred.Comparison(pred.Operator.EQ, pred.Attribute(name), pred.Constant(True))
 
-    def _column(self, x: Leaf) -> Leaf:
-        if not isinstance(x, OfGroup):
+    def _column(self, x: pred.Leaf) -> pred.Leaf:
+        if not isinstance(x, pred.OfGroup):
             return x
         if x not in self._operands:
             self._operands[x] = f"operand {len(self._operands)}", self._values(x)
-        return Attribute(self._operands[x][0])
+        return pred.Attribute(self._operands[x][0])
 
     def _by_events(self, atomic: Atomic, rows: LabelledAnswers) -> list[bool]:
         """Return whether each row satisfies an atomic condition, from the events themselves."""
@@ -135,7 +123,7 @@ class RowTests:
 
         return [holds(atomic, labels(n), event) for n in range(len(rows.start))]
 
-    def _values(self, x: OfGroup) -> _Values:
+    def _values(self, x: pred.OfGroup) -> _Values:
         """Return a function that computes an operand, such as SUM(a.v), for each row."""
         columns, length, name = self._stream.columns, len(self._stream), x.attribute
         if name is None:
@@ -143,23 +131,23 @@ class RowTests:
         column = columns[name] if name in columns else [None] * length
         function = x.function
         match function:
-            case Group.DISTINCT:
+            case pred.Group.DISTINCT:
                 return partial(_distinct, KeyCodes([name]).codes({name: column}, length))
-            case Group.FIRST | Group.LAST:
-                return partial(_at_an_end, column, function is Group.FIRST)
-            case Group.MIN | Group.MAX:
+            case pred.Group.FIRST | pred.Group.LAST:
+                return partial(_at_an_end, column, function is pred.Group.FIRST)
+            case pred.Group.MIN | pred.Group.MAX:
                 codes = Ranks().of_column(column, name)
-                return partial(_extremes, column, codes, 1 if function is Group.MIN else -1)
-            case Group.SUM | Group.AVG:
+                return partial(_extremes, column, codes, 1 if function is pred.Group.MIN else -1)
+            case pred.Group.SUM | pred.Group.AVG:
                 numbers = _exact_numbers(column, name)
                 slow = partial(self._one_by_one, x)
                 return slow if numbers is None else partial(_totals, numbers, function, slow)
-            case Group.COUNT:
+            case pred.Group.COUNT:
                 raise AssertionError("COUNT has no attribute")
             case _:
                 assert_never(function)
 
-    def _one_by_one(self, x: OfGroup, held: _Held) -> Column:
+    def _one_by_one(self, x: pred.OfGroup, held: _Held) -> Column:
         """Return an operand's values row by row, computed by its definition on events."""
         events, offsets, at = self._stream.events, held.offsets.tolist(), held.events.tolist()
         return [
@@ -260,13 +248,13 @@ def _exact_numbers(column: Column, name: str) -> _Numbers | None:
     return _Numbers(values, lacks.view(np.uint8), most)
 
 
-def _totals(numbers: _Numbers, function: Group, by_definition: _Values, held: _Held) -> Column:
+def _totals(numbers: _Numbers, function: pred.Group, by_definition: _Values, held: _Held) -> Column:
     if int(held.lengths.max()) > numbers.most:
         return by_definition(held)
     sums = np.zeros(len(held.offsets) - 1, numbers.values.dtype)
     counts = np.zeros(len(sums), np.int64)
     k.add_up(numbers.values, numbers.lacks, held.offsets, held.events, sums, counts)
-    if function is Group.SUM:
+    if function is pred.Group.SUM:
         return array_from(sums, counts == 0)
     if sums.dtype == np.int64 and not (np.abs(sums) <= EXACT_DOUBLES).all():
         return by_definition(held)  # the sum would be rounded, and then the quotient again

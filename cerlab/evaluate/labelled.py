@@ -33,16 +33,7 @@ from cerlab.io.named_columns import (
     refuse_same,
     refuse_twice,
 )
-from cerlab.logic.cel.syntax import (
-    Atom,
-    Formula,
-    Wait,
-    Within,
-    children,
-    defined_labels,
-    subformulas,
-    with_child,
-)
+from cerlab.logic.cel import syntax as cel
 from cerlab.logic.ceql.check import label_types
 from cerlab.logic.ceql.semantics import query_valuations
 from cerlab.logic.ceql.syntax import SelectItem, partition_attributes, selected_formula
@@ -347,7 +338,7 @@ def default_columns(pattern: Pattern, names: Collection[str]) -> list[NamedColum
     labels = selected_labels(pattern)
     items = pattern.ast.items
     if items is None:
-        types = {psi.type for psi in subformulas(pattern.formula) if isinstance(psi, Atom)}
+        types = {psi.type for psi in cel.subformulas(pattern.formula) if isinstance(psi, cel.Atom)}
         items = tuple(SelectItem(label) for label in sorted(labels - types or labels))
     return [
         NamedColumn(f"{item.label}.{attribute}", item.label, attribute)
@@ -370,7 +361,7 @@ def _attributes(pattern: Pattern, names: Iterable[str], label: str) -> list[str]
 
 def selected_labels(pattern: Pattern) -> frozenset[str]:
     """Return the labels that answers may have after SELECT."""
-    return defined_labels(selected_formula(pattern.ast))
+    return cel.defined_labels(selected_formula(pattern.ast))
 
 
 def repeatable_labels(pattern: Pattern) -> frozenset[str]:
@@ -391,12 +382,12 @@ def repeatable_labels(pattern: Pattern) -> frozenset[str]:
     return selected_labels(pattern)
 
 
-def _without_times(phi: Formula) -> Formula:
+def _without_times(phi: cel.Formula) -> cel.Formula:
     """Return the formula without its windows in time and its waits."""
-    if isinstance(phi, Within | Wait):
+    if isinstance(phi, cel.Within | cel.Wait):
         return _without_times(phi.body)
-    for n, psi in enumerate(children(phi)):
-        phi = with_child(phi, n, _without_times(psi))
+    for n, psi in enumerate(cel.children(phi)):
+        phi = cel.with_child(phi, n, _without_times(psi))
     return phi
 
 

@@ -58,8 +58,9 @@ def answer(request: Request) -> Reply:
     ``box`` and the place in a query.
     """
     try:
-        with warnings.catch_warnings(record=True) as records:
-            warnings.simplefilter("always", cerlab.CerlabWarning)
+        with warnings.catch_warnings(
+            record=True, action="always", category=cerlab.CerlabWarning
+        ) as records:
             reply = view(request)
         ours = (each.message for each in records if issubclass(each.category, cerlab.CerlabWarning))
         return {**reply, "warnings": list(dict.fromkeys(map(str, ours)))}

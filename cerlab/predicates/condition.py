@@ -15,22 +15,8 @@ from typing import Any, TypeAlias, TypeVar, overload
 from cerlab.budget import spend
 from cerlab.errors import UsageError, keywords_by_name
 from cerlab.model.event import Event, Value, value_of
+from cerlab.predicates import syntax as pred
 from cerlab.predicates.groups import group_value
-from cerlab.predicates.syntax import (
-    And,
-    Constant,
-    Expression,
-    LabelAttribute,
-    LabelLeaf,
-    Leaf,
-    OfGroup,
-    Operator,
-    Or,
-    Predicate,
-    Previous,
-    leaves_of,
-    with_leaves,
-)
 from cerlab.predicates.truth import compare, evaluate
 
 Function: TypeAlias = Callable[..., Any]
@@ -177,7 +163,7 @@ class On:
     """A condition ``X[P]``: all events of label X satisfy P; true if X is empty."""
 
     label: str
-    predicate: Predicate
+    predicate: pred.Predicate
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,21 +173,21 @@ class Correlation:
     ``x.attr op 2 * y.attr2``, ``COUNT(x) > 2``, ``x.attr > PREV(x.attr)``.
     """
 
-    operator: Operator
-    left: Expression
-    right: Expression
+    operator: pred.Operator
+    left: pred.Expression
+    right: pred.Expression
 
     @property
-    def operands(self) -> tuple[LabelLeaf, ...]:
+    def operands(self) -> tuple[pred.LabelLeaf, ...]:
         """The operands that mention a label, each once, from left to right."""
-        leaves = (leaf for side in (self.left, self.right) for leaf in leaves_of(side))
-        own = LabelAttribute | Previous | OfGroup
+        leaves = (leaf for side in (self.left, self.right) for leaf in pred.leaves_of(side))
+        own = pred.LabelAttribute | pred.Previous | pred.OfGroup
         return tuple(dict.fromkeys(x for x in leaves if isinstance(x, own)))
 
     @property
-    def attributes(self) -> tuple[LabelAttribute, ...]:
+    def attributes(self) -> tuple[pred.LabelAttribute, ...]:
         """The attributes of labels in this comparison, each once, from left to right."""
-        read = (LabelAttribute(x.label, x.attribute) for x in self.operands if x.attribute)
+        read = (pred.LabelAttribute(x.label, x.attribute) for x in self.operands if x.attribute)
         return tuple(dict.fromkeys(read))
 
     @property
@@ -212,13 +198,13 @@ class Correlation:
     @property
     def variables(self) -> tuple[str, ...]:
         """The labels whose events are compared one by one, from left to right."""
-        one_by_one = (x.label for x in self.operands if not isinstance(x, OfGroup))
+        one_by_one = (x.label for x in self.operands if not isinstance(x, pred.OfGroup))
         return tuple(dict.fromkeys(one_by_one))
 
     @property
-    def of_group(self) -> OfGroup | Previous | None:
+    def of_group(self) -> pred.OfGroup | pred.Previous | None:
         """The first operand that reads all events of a label, such as SUM(x.v), or None."""
-        return next((x for x in self.operands if not isinstance(x, LabelAttribute)), None)
+        return next((x for x in self.operands if not isinstance(x, pred.LabelAttribute)), None)
 
     def holds(self, events: Callable[[str], Sequence[Event]]) -> bool:
         """Return whether the comparison holds for every combination of events of its labels."""
@@ -242,7 +228,7 @@ class Correlation:
         `count` returns the number of events of a label. The first event of a label under PREV has
         no previous one, and is in no combination.
         """
-        with_previous = {x.label for x in self.operands if isinstance(x, Previous)}
+        with_previous = {x.label for x in self.operands if isinstance(x, pred.Previous)}
         numbers = [range(int(x in with_previous), count(x)) for x in self.variables]
         for each in product(*numbers):
             yield dict(zip(self.variables, each, strict=True))
@@ -250,10 +236,10 @@ class Correlation:
     def with_group_values(self, events: Callable[[str], Sequence[Event]]) -> Correlation:
         """Return the comparison with the values of operands such as COUNT and SUM put in."""
 
-        def known(x: Leaf) -> Leaf:
-            if not isinstance(x, OfGroup):
+        def known(x: pred.Leaf) -> pred.Leaf:
+            if not isinstance(x, pred.OfGroup):
                 return x
-            return Constant(group_value(x, events(x.label)))
+            return pred.Constant(group_value(x, events(x.label)))
 
         return self.with_operands(known)
 
@@ -262,16 +248,16 @@ class Correlation:
     ) -> Correlation:
         """Return the comparison with the values of PREV put in, for one combination of events."""
 
-        def known(x: Leaf) -> Leaf:
-            if not isinstance(x, Previous):
+        def known(x: pred.Leaf) -> pred.Leaf:
+            if not isinstance(x, pred.Previous):
                 return x
-            return Constant(value_of(events(x.label)[numbers[x.label] - 1], x.attribute))
+            return pred.Constant(value_of(events(x.label)[numbers[x.label] - 1], x.attribute))
 
         return self.with_operands(known)
 
-    def with_operands(self, change: Callable[[Leaf], Leaf]) -> Correlation:
+    def with_operands(self, change: Callable[[pred.Leaf], pred.Leaf]) -> Correlation:
         """Return the comparison with each operand replaced by a function."""
-        left, right = (with_leaves(side, change) for side in (self.left, self.right))
+        left, right = (pred.with_leaves(side, change) for side in (self.left, self.right))
         return Correlation(self.operator, left, right)
 
 
@@ -285,14 +271,14 @@ class Application:
 
 Atomic: TypeAlias = On | Correlation | Application
 
-Condition: TypeAlias = Atomic | And["Condition"] | Or["Condition"]
+Condition: TypeAlias = Atomic | pred.And["Condition"] | pred.Or["Condition"]
 """A condition of FILTER; AND nests filters, OR is the OR of two copies of the filtered formula."""
 
 
 def atomics(condition: Condition) -> Iterator[Atomic]:
     """Yield the atomic conditions of a condition, from left to right."""
     match condition:
-        case And(left, right) | Or(left, right):
+        case pred.And(left, right) | pred.Or(left, right):
             yield from atomics(left)
             yield from atomics(right)
         case atomic:
@@ -301,7 +287,7 @@ def atomics(condition: Condition) -> Iterator[Atomic]:
 
 def with_atomics(condition: Condition, change: Callable[[Atomic], Atomic]) -> Condition:
     """Return the condition with each atomic condition replaced by a function."""
-    if isinstance(condition, And | Or):
+    if isinstance(condition, pred.And | pred.Or):
         sides = (with_atomics(side, change) for side in (condition.left, condition.right))
         return type(condition)(*sides)
     return change(condition)
@@ -316,18 +302,18 @@ def labels_of(condition: Condition) -> frozenset[str]:
             return frozenset(condition.labels)
         case Application(_, arguments):
             return frozenset(a.label for a in arguments if isinstance(a, SetOf))
-        case And(first, second) | Or(first, second):
+        case pred.And(first, second) | pred.Or(first, second):
             return labels_of(first) | labels_of(second)
 
 
 def alternatives(condition: Condition) -> tuple[tuple[Atomic, ...], ...]:
     """Return the ways to satisfy a condition, each a tuple of atomic conditions."""
     match condition:
-        case And(left, right):
+        case pred.And(left, right):
             first, second = alternatives(left), alternatives(right)
             spend(len(first) * len(second))
             return tuple(a + b for a in first for b in second)
-        case Or(left, right):
+        case pred.Or(left, right):
             return alternatives(left) + alternatives(right)
         case atomic:
             return ((atomic,),)

@@ -13,29 +13,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple, TypeAlias, assert_never
 
 from cerlab.model.event import Duration, Timestamp, Value
+from cerlab.predicates import syntax as pred
 from cerlab.predicates.condition import Correlation
-from cerlab.predicates.syntax import (
-    CONVERSE,
-    Arithmetic,
-    Attribute,
-    Computed,
-    Constant,
-    Expression,
-    Group,
-    LabelAttribute,
-    LabelLeaf,
-    Negated,
-    OfGroup,
-    Previous,
-    RegisterAttribute,
-    leaves_of,
-)
 from cerlab.predicates.truth import INT64, kind_of, kind_of_result
 
-Term: TypeAlias = tuple[bool, Expression]
+Term: TypeAlias = tuple[bool, pred.Expression]
 """A summand, with True if it is added and False if it is subtracted."""
 
-_OF_ONE_EVENT = (Group.FIRST, Group.LAST)
+_OF_ONE_EVENT = (pred.Group.FIRST, pred.Group.LAST)
 
 
 def separated(C: Correlation) -> Correlation | None:
@@ -52,7 +37,7 @@ def separated(C: Correlation) -> Correlation | None:
     >>> predicate_text(separated(parse_cel("A+ FILTER A.v - PREV(A.v) > 1")[0].condition))
     'A.v > PREV(A.v) + 1'
     """
-    groups = [x.function for x in C.operands if isinstance(x, OfGroup)]
+    groups = [x.function for x in C.operands if isinstance(x, pred.OfGroup)]
     read = {_read_by(x): None for x in C.operands}
     if len(read) != 2 or not set(groups) <= set(_OF_ONE_EVENT):
         return None
@@ -67,46 +52,50 @@ def separated(C: Correlation) -> Correlation | None:
     operator = C.operator
     if not any(plus for plus, _ in here):
         here, there = ([(not plus, term) for plus, term in side] for side in (here, there))
-        operator = CONVERSE[operator]
+        operator = pred.CONVERSE[operator]
     return Correlation(operator, _sum(here), _sum(there))
 
 
-def _reads(expression: Expression) -> set[tuple[object, str]]:
-    leaves = leaves_of(expression)
-    return {_read_by(x) for x in leaves if isinstance(x, LabelAttribute | Previous | OfGroup)}
+def _reads(expression: pred.Expression) -> set[tuple[object, str]]:
+    leaves = pred.leaves_of(expression)
+    return {
+        _read_by(x)
+        for x in leaves
+        if isinstance(x, pred.LabelAttribute | pred.Previous | pred.OfGroup)
+    }
 
 
-def _read_by(x: LabelLeaf) -> tuple[object, str]:
+def _read_by(x: pred.LabelLeaf) -> tuple[object, str]:
     """Return the label of an operand and the function applied to its events."""
-    return x.function if isinstance(x, OfGroup) else type(x), x.label
+    return x.function if isinstance(x, pred.OfGroup) else type(x), x.label
 
 
-def _terms(expression: Expression, plus: bool) -> Iterator[Term]:
+def _terms(expression: pred.Expression, plus: bool) -> Iterator[Term]:
     """Yield the summands of an expression, each with True if it is added."""
     match expression:
-        case Computed(Arithmetic.ADD, left, right):
+        case pred.Computed(pred.Arithmetic.ADD, left, right):
             yield from (*_terms(left, plus), *_terms(right, plus))
-        case Computed(Arithmetic.SUB, left, right):
+        case pred.Computed(pred.Arithmetic.SUB, left, right):
             yield from (*_terms(left, plus), *_terms(right, not plus))
-        case Negated(operand):
+        case pred.Negated(operand):
             yield from _terms(operand, not plus)
-        case Constant(Duration(n)) if n < 0:
-            yield not plus, Constant(Duration(-n))
-        case Constant(bool()):
+        case pred.Constant(Duration(n)) if n < 0:
+            yield not plus, pred.Constant(Duration(-n))
+        case pred.Constant(bool()):
             yield plus, expression
-        case Constant(int() | float() as n) if n < 0:
-            yield not plus, Constant(-n)
+        case pred.Constant(int() | float() as n) if n < 0:
+            yield not plus, pred.Constant(-n)
         case _:
             yield plus, expression
 
 
-def _sum(terms: Iterable[Term]) -> Expression:
+def _sum(terms: Iterable[Term]) -> pred.Expression:
     """Return the sum of terms, beginning with an added one, since timestamps cannot be negated."""
     (plus, total), *others = sorted(terms, key=lambda term: (not term[0], not _reads(term[1])))
     if not plus:
-        total = Negated(total)
+        total = pred.Negated(total)
     for plus, term in others:
-        total = Computed(Arithmetic.ADD if plus else Arithmetic.SUB, total, term)
+        total = pred.Computed(pred.Arithmetic.ADD if plus else pred.Arithmetic.SUB, total, term)
     return total
 
 
@@ -137,24 +126,28 @@ def agree(one: Correlation, other: Correlation, ranges: Mapping[str, Range]) -> 
     return all(side.bounds is not None for pair in sides for side in pair)
 
 
-def _range(expression: Expression, ranges: Mapping[str, Range]) -> Range:
+def _range(expression: pred.Expression, ranges: Mapping[str, Range]) -> Range:
     """Return the range of an expression; without bounds if a step may overflow 64 bits."""
     match expression:
-        case Constant(value):
+        case pred.Constant(value):
             n = _integer(value)
             return _within(kind_of(value), None if n is None else (n, n))
-        case LabelAttribute(_, name) | Previous(_, name) | OfGroup(_, _, str() as name):
+        case (
+            pred.LabelAttribute(_, name)
+            | pred.Previous(_, name)
+            | pred.OfGroup(_, _, str() as name)
+        ):
             return _within(*ranges.get(name, NOTHING))
-        case Negated(operand):
+        case pred.Negated(operand):
             of = _range(operand, ranges)
             if of.kind not in ("number", "duration"):
                 return NOTHING
             return _within(of.kind, of.bounds and (-of.bounds[1], -of.bounds[0]))
-        case Computed(operator, left, right):
+        case pred.Computed(operator, left, right):
             a, b = (_range(side, ranges) for side in (left, right))
             kind = kind_of_result(operator, a.kind, b.kind)
             return _within(kind, _bounds(operator, a.bounds, b.bounds))
-        case Attribute() | RegisterAttribute() | OfGroup():
+        case pred.Attribute() | pred.RegisterAttribute() | pred.OfGroup():
             raise AssertionError(f"{expression} is not of a label")
         case _:
             assert_never(expression)
@@ -167,19 +160,19 @@ def _integer(value: Value) -> int | None:
 
 
 def _bounds(
-    operator: Arithmetic, a: tuple[int, int] | None, b: tuple[int, int] | None
+    operator: pred.Arithmetic, a: tuple[int, int] | None, b: tuple[int, int] | None
 ) -> tuple[int, int] | None:
     if a is None or b is None:
         return None
     match operator:
-        case Arithmetic.ADD:
+        case pred.Arithmetic.ADD:
             return a[0] + b[0], a[1] + b[1]
-        case Arithmetic.SUB:
+        case pred.Arithmetic.SUB:
             return a[0] - b[1], a[1] - b[0]
-        case Arithmetic.MUL:
+        case pred.Arithmetic.MUL:
             products = [x * y for x in a for y in b]
             return min(products), max(products)
-        case Arithmetic.DIV | Arithmetic.MOD:  # quotients are doubles
+        case pred.Arithmetic.DIV | pred.Arithmetic.MOD:  # quotients are doubles
             return None
         case _:
             assert_never(operator)

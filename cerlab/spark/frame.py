@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
-from warnings import catch_warnings, simplefilter
+from warnings import catch_warnings
 
 from cerlab.computed import cached_property
 from cerlab.engine.row_order import MICROSECOND, ColumnNames
@@ -182,8 +182,9 @@ def spark_frame(frame: Any) -> DataFrame:
         spark: DataFrame = frame
         return spark
     names = list(frame.index.names)
-    with catch_warnings():
-        simplefilter("ignore")  # Spark warns otherwise: "an index without a name is dropped"
+    with catch_warnings(
+        action="ignore"
+    ):  # Spark warns otherwise: "an index without a name is dropped"
         has_names = all(isinstance(name, str) and name not in frame.columns for name in names)
         of_pandas: DataFrame = frame.to_spark(index_col=names if has_names else None)
     return of_pandas

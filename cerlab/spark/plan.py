@@ -18,14 +18,7 @@ from cerlab.model.arrays import array_from
 from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, Strategy, TimeWindow, Window
 from cerlab.model.columns import engine_moments, is_moment
 from cerlab.model.stream import TimeAxis
-from cerlab.predicates.syntax import (
-    Attribute,
-    Predicate,
-    atoms,
-    attributes_in,
-    attributes_of,
-    operands,
-)
+from cerlab.predicates import syntax as pred
 
 
 class Mode(Enum):
@@ -145,7 +138,7 @@ def attributes_of_job(
 
 def attributes_tested(plan: Plan, time: TimeAxis | None) -> tuple[str, ...]:
     """Return the attributes on which the answers depend; ``type`` only if a test needs it."""
-    groups = (attributes_of(atoms(P)) for P in machine_of(plan).predicates)
+    groups = (pred.attributes_of(pred.atoms(P)) for P in machine_of(plan).predicates)
     names = [*(name for group in groups for name in group), *plan.partition]
     if plan.streams:
         names.append("stream")
@@ -156,7 +149,7 @@ def attributes_tested(plan: Plan, time: TimeAxis | None) -> tuple[str, ...]:
 
 def attributes_labelled(plan: Plan) -> tuple[str, ...]:
     """Return the attributes on which the labels of a plan's answers depend."""
-    names = attributes_of(atom for t in plan.vcea.Delta for atom in atoms(t.predicate))
+    names = pred.attributes_of(atom for t in plan.vcea.Delta for atom in pred.atoms(t.predicate))
     return tuple(dict.fromkeys((*names, *plan.partition)))
 
 
@@ -230,7 +223,11 @@ def _doubles_of_decimals(column: Any) -> Any:
     return pa.chunked_array(doubles, pa.float64())
 
 
-def attributes_computed(predicates: Iterable[Predicate]) -> frozenset[str]:
+def attributes_computed(predicates: Iterable[pred.Predicate]) -> frozenset[str]:
     """Return the attributes with which some predicates compute."""
-    compared = (operand for P in predicates for atom in atoms(P) for operand in operands(atom))
-    return frozenset(attributes_in(each for each in compared if not isinstance(each, Attribute)))
+    compared = (
+        operand for P in predicates for atom in pred.atoms(P) for operand in pred.operands(atom)
+    )
+    return frozenset(
+        pred.attributes_in(each for each in compared if not isinstance(each, pred.Attribute))
+    )

@@ -17,24 +17,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any, assert_never
 
 from cerlab.model.event import Duration, Event, Timestamp, Value
-from cerlab.predicates.syntax import (
-    And,
-    Atom,
-    Attribute,
-    Between,
-    Comparison,
-    Everything,
-    Expression,
-    Like,
-    Member,
-    Not,
-    Operator,
-    Or,
-    Predicate,
-    StreamIs,
-    TypeIs,
-    leaves_of,
-)
+from cerlab.predicates import syntax as pred
 from cerlab.predicates.truth import compare, evaluate, kind_of
 from cerlab.spark.frame import FLOATS, WHOLE, Source
 from cerlab.spark.plan import SHORT_DECIMALS
@@ -46,12 +29,12 @@ if TYPE_CHECKING:
 _LEAST, _GREATEST = -(2**63), 2**63 - 1
 
 _MIRROR = {
-    Operator.LT: Operator.GT,
-    Operator.LE: Operator.GE,
-    Operator.GT: Operator.LT,
-    Operator.GE: Operator.LE,
-    Operator.EQ: Operator.EQ,
-    Operator.NE: Operator.NE,
+    pred.Operator.LT: pred.Operator.GT,
+    pred.Operator.LE: pred.Operator.GE,
+    pred.Operator.GT: pred.Operator.LT,
+    pred.Operator.GE: pred.Operator.LE,
+    pred.Operator.EQ: pred.Operator.EQ,
+    pred.Operator.NE: pred.Operator.NE,
 }
 
 _NOTHING = Event("nothing")
@@ -70,7 +53,7 @@ class _Values:
     """The kind: ``whole``, ``float``, ``text`` or ``boolean``."""
 
 
-def column_where(predicate: Predicate, source: Source) -> Column:
+def column_where(predicate: pred.Predicate, source: Source) -> Column:
     """Return a column that is true if an event satisfies a predicate, else false or NULL.
 
     For WHERE and CASE: this short form is faster, and in WHERE Spark skips row groups by it. Raises
@@ -79,11 +62,11 @@ def column_where(predicate: Predicate, source: Source) -> Column:
     return _where(predicate, lambda atom, _: _atom(atom, source), above=True)
 
 
-def column_above(predicate: Predicate, source: Source) -> Column:
+def column_above(predicate: pred.Predicate, source: Source) -> Column:
     """Return a column that is true for all events that satisfy a predicate, and maybe others."""
     from pyspark.sql import functions as fn
 
-    def of_atom(atom: Atom, above: bool) -> Column:
+    def of_atom(atom: pred.Atom, above: bool) -> Column:
         try:
             return _atom(atom, source)
         except Inexact:
@@ -92,18 +75,20 @@ def column_above(predicate: Predicate, source: Source) -> Column:
     return _where(predicate, of_atom, above=True)
 
 
-def _where(predicate: Predicate, of_atom: Callable[[Atom, bool], Column], *, above: bool) -> Column:
+def _where(
+    predicate: pred.Predicate, of_atom: Callable[[pred.Atom, bool], Column], *, above: bool
+) -> Column:
     """Return the column of a predicate; `above`: it may be true too often, otherwise too rarely."""
     from pyspark.sql import functions as fn
 
     match predicate:
-        case Everything():
+        case pred.Everything():
             return fn.lit(True)
-        case And(left, right):
+        case pred.And(left, right):
             return _where(left, of_atom, above=above) & _where(right, of_atom, above=above)
-        case Or(left, right):
+        case pred.Or(left, right):
             return _where(left, of_atom, above=above) | _where(right, of_atom, above=above)
-        case Not(operand):
+        case pred.Not(operand):
             # NOT of NULL is NULL in SQL; here a comparison with NULL is false, and its NOT true
             return ~_two_valued(_where(operand, of_atom, above=not above))
         case atom:
@@ -116,33 +101,33 @@ def _two_valued(column: Column) -> Column:
     return fn.coalesce(column, fn.lit(False))
 
 
-def _atom(atom: Atom, source: Source) -> Column:
+def _atom(atom: pred.Atom, source: Source) -> Column:
     """Return a column that is true if an event satisfies an atom, else false or NULL."""
     match atom:
-        case TypeIs(name):
-            return _comparison(Operator.EQ, Attribute("type"), name, source)
-        case StreamIs(name):
+        case pred.TypeIs(name):
+            return _comparison(pred.Operator.EQ, pred.Attribute("type"), name, source)
+        case pred.StreamIs(name):
             of_every = source.column("stream").isNull()
-            return of_every | _comparison(Operator.EQ, Attribute("stream"), name, source)
-        case Comparison(op, left, right) if _is_constant(right):
+            return of_every | _comparison(pred.Operator.EQ, pred.Attribute("stream"), name, source)
+        case pred.Comparison(op, left, right) if _is_constant(right):
             return _comparison(op, left, _value(right), source)
-        case Comparison(op, left, right) if _is_constant(left):
+        case pred.Comparison(op, left, right) if _is_constant(left):
             return _comparison(_MIRROR[op], right, _value(left), source)
-        case Comparison(op, left, right):
+        case pred.Comparison(op, left, right):
             return _between_attributes(op, _values(left, source), _values(right, source))
-        case Member(operand, values, negated):
-            op = Operator.NE if negated else Operator.EQ
+        case pred.Member(operand, values, negated):
+            op = pred.Operator.NE if negated else pred.Operator.EQ
             each = [_comparison(op, operand, value.value, source) for value in values]
             return _all(each) if negated else _any(each)
-        case Between(operand, low, high, negated):
-            ends = [(low, Operator.LT if negated else Operator.GE)]
-            ends += [(high, Operator.GT if negated else Operator.LE)]
-            parts: Iterable[Atom] = [
-                Comparison(op, operand, end) for end, op in ends if end is not None
+        case pred.Between(operand, low, high, negated):
+            ends = [(low, pred.Operator.LT if negated else pred.Operator.GE)]
+            ends += [(high, pred.Operator.GT if negated else pred.Operator.LE)]
+            parts: Iterable[pred.Atom] = [
+                pred.Comparison(op, operand, end) for end, op in ends if end is not None
             ]
             each = [_atom(part, source) for part in parts]
             return _any(each) if negated else _all(each)
-        case Like():
+        case pred.Like():
             raise Inexact("LIKE is in the syntax of RE2")
         case _:
             assert_never(atom)
@@ -160,17 +145,17 @@ def _all(columns: list[Column]) -> Column:
     return reduce(lambda left, right: left & right, columns, fn.lit(True))
 
 
-def _is_constant(expression: Expression) -> bool:
-    return not any(isinstance(leaf, Attribute) for leaf in leaves_of(expression))
+def _is_constant(expression: pred.Expression) -> bool:
+    return not any(isinstance(leaf, pred.Attribute) for leaf in pred.leaves_of(expression))
 
 
-def _value(expression: Expression) -> Value:
+def _value(expression: pred.Expression) -> Value:
     return evaluate(_NOTHING, expression)
 
 
-def _values(operand: Expression, source: Source) -> _Values | None:
+def _values(operand: pred.Expression, source: Source) -> _Values | None:
     """Return the values of an attribute; None if no event has comparable values."""
-    if not isinstance(operand, Attribute):
+    if not isinstance(operand, pred.Attribute):
         raise Inexact("arithmetic is in 64 bits, and undefined beyond them")
     kind, column = source.kind(operand.name), source.column(operand.name)
     if kind in (None, "void"):
@@ -188,7 +173,7 @@ def _values(operand: Expression, source: Source) -> _Values | None:
     raise Inexact(f"'{operand.name}' is {kind}: long, padded, collated, or a moment")
 
 
-def _between_attributes(op: Operator, left: _Values | None, right: _Values | None) -> Column:
+def _between_attributes(op: pred.Operator, left: _Values | None, right: _Values | None) -> Column:
     from pyspark.sql import functions as fn
 
     if left is None or right is None:
@@ -207,19 +192,21 @@ def _is_number(values: _Values) -> Column:
     return ~fn.coalesce(fn.isnan(values.column), fn.lit(False))
 
 
-def _by(op: Operator, left: Any, right: Any) -> Column:
-    comparisons: dict[Operator, Callable[[], Column]] = {
-        Operator.LT: lambda: left < right,
-        Operator.LE: lambda: left <= right,
-        Operator.GT: lambda: left > right,
-        Operator.GE: lambda: left >= right,
-        Operator.EQ: lambda: left == right,
-        Operator.NE: lambda: left != right,
+def _by(op: pred.Operator, left: Any, right: Any) -> Column:
+    comparisons: dict[pred.Operator, Callable[[], Column]] = {
+        pred.Operator.LT: lambda: left < right,
+        pred.Operator.LE: lambda: left <= right,
+        pred.Operator.GT: lambda: left > right,
+        pred.Operator.GE: lambda: left >= right,
+        pred.Operator.EQ: lambda: left == right,
+        pred.Operator.NE: lambda: left != right,
     }
     return comparisons[op]()
 
 
-def _comparison(op: Operator, operand: Expression, constant: Value, source: Source) -> Column:
+def _comparison(
+    op: pred.Operator, operand: pred.Expression, constant: Value, source: Source
+) -> Column:
     """Return the column ``operand op constant``."""
     from pyspark.sql import functions as fn
 
@@ -239,7 +226,7 @@ def _comparison(op: Operator, operand: Expression, constant: Value, source: Sour
         assert isinstance(constant, int | float)
         op, constant = _on_floats(op, constant)
     if constant is None:  # the comparison holds for all numbers, or for no number
-        return values.column.isNotNull() & _is_number(values) & fn.lit(op is Operator.NE)
+        return values.column.isNotNull() & _is_number(values) & fn.lit(op is pred.Operator.NE)
     if isinstance(constant, str):
         _check_unicode(constant)
     test = _by(op, values.column, _literal(constant))
@@ -265,27 +252,29 @@ def _literal(constant: Value) -> Column:
     return fn.lit(constant)
 
 
-_ALL, _NONE = (Operator.NE, None), (Operator.EQ, None)
+_ALL, _NONE = (pred.Operator.NE, None), (pred.Operator.EQ, None)
 """Comparisons that hold for all numbers, and for no number."""
 
 
-def _on_integers(op: Operator, constant: int | float) -> tuple[Operator, int | None]:
+def _on_integers(op: pred.Operator, constant: int | float) -> tuple[pred.Operator, int | None]:
     """Return an equivalent comparison with an int64 constant."""
     if isinstance(constant, float) and not math.isinf(constant):
         below = math.floor(constant)
         if below != constant:  # between two integers
-            if op in (Operator.EQ, Operator.NE):
-                return _NONE if op is Operator.EQ else _ALL
-            op = Operator.LE if op in (Operator.LT, Operator.LE) else Operator.GT
+            if op in (pred.Operator.EQ, pred.Operator.NE):
+                return _NONE if op is pred.Operator.EQ else _ALL
+            op = (
+                pred.Operator.LE if op in (pred.Operator.LT, pred.Operator.LE) else pred.Operator.GT
+            )
         constant = below
     if _LEAST <= constant <= _GREATEST:
         return op, int(constant)
-    upwards = (Operator.LT, Operator.LE, Operator.NE)
-    downwards = (Operator.GT, Operator.GE, Operator.NE)
+    upwards = (pred.Operator.LT, pred.Operator.LE, pred.Operator.NE)
+    downwards = (pred.Operator.GT, pred.Operator.GE, pred.Operator.NE)
     return _ALL if op in (upwards if constant > 0 else downwards) else _NONE
 
 
-def _on_floats(op: Operator, constant: int | float) -> tuple[Operator, float | None]:
+def _on_floats(op: pred.Operator, constant: int | float) -> tuple[pred.Operator, float | None]:
     """Return an equivalent comparison with a float constant."""
     try:
         near = float(constant)
@@ -293,9 +282,9 @@ def _on_floats(op: Operator, constant: int | float) -> tuple[Operator, float | N
         near = math.inf if constant > 0 else -math.inf
     if near == constant:
         return op, near
-    if op in (Operator.EQ, Operator.NE):
-        return _NONE if op is Operator.EQ else _ALL
-    if op in (Operator.LT, Operator.LE):
+    if op in (pred.Operator.EQ, pred.Operator.NE):
+        return _NONE if op is pred.Operator.EQ else _ALL
+    if op in (pred.Operator.LT, pred.Operator.LE):
         # no double lies between the constant and its nearest double
-        return (Operator.LT if near > constant else Operator.LE), near
-    return (Operator.GE if near > constant else Operator.GT), near
+        return (pred.Operator.LT if near > constant else pred.Operator.LE), near
+    return (pred.Operator.GE if near > constant else pred.Operator.GT), near

@@ -10,19 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from cerlab.automata.automaton import Automaton, IntervalCea, Mark
 from cerlab.automata.plan import Plan, plan_to_bytes
 from cerlab.model.clauses import EventWindow, Strategy
-from cerlab.predicates.syntax import (
-    Arithmetic,
-    Attribute,
-    Comparison,
-    Computed,
-    Constant,
-    Everything,
-    Not,
-    Operator,
-    Predicate,
-    atoms,
-    attributes_of,
-)
+from cerlab.predicates import syntax as pred
 from cerlab.predicates.text import predicate_text
 from cerlab.spark.evaluation import Job
 from cerlab.spark.plan import attributes_tested
@@ -45,23 +33,23 @@ class PlanOverBits:
 
     plan: Plan
     bits: str
-    tests: tuple[Predicate, ...]
-    others: tuple[Predicate, ...]
+    tests: tuple[pred.Predicate, ...]
+    others: tuple[pred.Predicate, ...]
     """The tests that the plan evaluates itself, from attributes."""
     why_all: str | None
     """The reason why events that satisfy no test must be read; None if they need not be."""
 
 
-def plan_over_bits(plan: Plan, has_bit: Callable[[Predicate], bool]) -> PlanOverBits:
+def plan_over_bits(plan: Plan, has_bit: Callable[[pred.Predicate], bool]) -> PlanOverBits:
     """Return the plan with a bit for each test that can be one.
 
     A test is a predicate of a transition, or the operand if that is a negation.
     """
     demands = [t.predicate for t in plan.cea.Delta] + [t.predicate for t in plan.vcea.Delta]
-    every = [P for P in dict.fromkeys(map(_test, demands)) if not isinstance(P, Everything)]
+    every = [P for P in dict.fromkeys(map(_test, demands)) if not isinstance(P, pred.Everything)]
     tests = [P for P in every if has_bit(P)][:MOST_BITS]
     bits = _unused_name(every, plan.partition)
-    bit_of: dict[Predicate, Predicate] = {P: _bit(bits, k) for k, P in enumerate(tests)}
+    bit_of: dict[pred.Predicate, pred.Predicate] = {P: _bit(bits, k) for k, P in enumerate(tests)}
     return PlanOverBits(
         plan=replace(plan, cea=_over(plan.cea, bit_of), vcea=_over(plan.vcea, bit_of)),
         bits=bits,
@@ -95,42 +83,42 @@ def _goes_on(A: IntervalCea, state: int) -> bool:
     return moves != {(Mark.SKIP, state)} or state in A.F
 
 
-def _holds_of_none(predicate: Predicate) -> bool:
+def _holds_of_none(predicate: pred.Predicate) -> bool:
     """Return whether a predicate holds if all tests are false."""
     match predicate:
-        case Everything():
+        case pred.Everything():
             return True
-        case Not(operand):
+        case pred.Not(operand):
             return not _holds_of_none(operand)
         case _:
             return False
 
 
-def _test(predicate: Predicate) -> Predicate:
-    while isinstance(predicate, Not):
+def _test(predicate: pred.Predicate) -> pred.Predicate:
+    while isinstance(predicate, pred.Not):
         predicate = predicate.operand
     return predicate
 
 
-def _over(automaton: A, bit_of: dict[Predicate, Predicate]) -> A:
-    def demand(predicate: Predicate) -> Predicate:
-        if isinstance(predicate, Not):
-            return Not(demand(predicate.operand))
+def _over(automaton: A, bit_of: dict[pred.Predicate, pred.Predicate]) -> A:
+    def demand(predicate: pred.Predicate) -> pred.Predicate:
+        if isinstance(predicate, pred.Not):
+            return pred.Not(demand(predicate.operand))
         return bit_of.get(predicate, predicate)
 
     steps = tuple(t._replace(predicate=demand(t.predicate)) for t in automaton.Delta)
     return replace(automaton, Delta=steps)
 
 
-def _bit(name: str, k: int) -> Predicate:
+def _bit(name: str, k: int) -> pred.Predicate:
     """Return the test of bit k: ``name % 2^(k+1) >= 2^k``, of a non-negative integer."""
-    rest = Computed(Arithmetic.MOD, Attribute(name), Constant(2 ** (k + 1)))
-    return Comparison(Operator.GE, rest, Constant(2**k))
+    rest = pred.Computed(pred.Arithmetic.MOD, pred.Attribute(name), pred.Constant(2 ** (k + 1)))
+    return pred.Comparison(pred.Operator.GE, rest, pred.Constant(2**k))
 
 
-def _unused_name(tests: Sequence[Predicate], partition: Sequence[str]) -> str:
+def _unused_name(tests: Sequence[pred.Predicate], partition: Sequence[str]) -> str:
     """Return an unused attribute name, longer than all names that occur."""
-    names = {*partition, *(name for P in tests for name in attributes_of(atoms(P)))}
+    names = {*partition, *(name for P in tests for name in pred.attributes_of(pred.atoms(P)))}
     return "bits" + "_" * max(map(len, names), default=0)
 
 
@@ -151,7 +139,7 @@ class RelevantEvents:
     """The number of bits in the first column, if it has the results of tests."""
 
 
-def relevant_tests(plan: Plan) -> tuple[Predicate, ...] | None:
+def relevant_tests(plan: Plan) -> tuple[pred.Predicate, ...] | None:
     """Return tests of which each relevant event satisfies one; None if all are relevant."""
     over_bits = plan_over_bits(replace(plan, streams=()), lambda _: True)
     return None if over_bits.why_all is not None else (*over_bits.tests, *over_bits.others)
@@ -171,9 +159,9 @@ def relevant_events(request: Request) -> RelevantEvents:
         )
         why = "rows with names and aggregates are made of the events of whole windows"
         return RelevantEvents(request.job, all_columns, None, why, ())
-    source, inexact = request.source, dict[Predicate, str]()
+    source, inexact = request.source, dict[pred.Predicate, str]()
 
-    def has_bit(test: Predicate) -> bool:
+    def has_bit(test: pred.Predicate) -> bool:
         try:
             column_where(test, source)
         except Inexact as reason:

@@ -42,8 +42,7 @@ class Case:
     def answers(self) -> list[ComplexEvent]:
         """The answers of the reference, sorted as by `cerlab.evaluate`, without warnings."""
         if not self._computed:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", CerlabWarning)
+            with warnings.catch_warnings(action="ignore", category=CerlabWarning):
                 pattern = as_pattern(self.query)
             answers = answers_of(pattern, io.as_stream(self.events), "reference")
             self._answers.extend(sorted(answers, key=by_end))

@@ -19,15 +19,8 @@ from cerlab.logic.sremo import syntax as sre
 from cerlab.model.clauses import AttributeWindow
 from cerlab.model.event import Event, Value, with_values
 from cerlab.model.stream import Stream
+from cerlab.predicates import syntax as pred
 from cerlab.predicates.condition import SetOf
-from cerlab.predicates.syntax import (
-    Attribute,
-    Constant,
-    LabelAttribute,
-    OfGroup,
-    Previous,
-    RegisterAttribute,
-)
 from cerlab.why import failure as mend
 from cerlab.why.clauses import match
 from cerlab.why.failure import Failure, Kind, Path, Repair, single_repairs
@@ -207,13 +200,13 @@ def _alternatives(
     """Return other types, streams and values that a repaired event may have."""
     query = question.ast if isinstance(question, Question) else question.e
     nodes = list(_nodes(query))
-    constants = [node.value for node in nodes if isinstance(node, Constant)]
+    constants = [node.value for node in nodes if isinstance(node, pred.Constant)]
     types = [node.type for node in nodes if isinstance(node, cel.Atom)]
     types += [value for value in constants if isinstance(value, str)]
     others = (other.type for other in question.stream if other.type not in types)
     streams: list[str | None] = [None]
-    names = {node.name for node in nodes if isinstance(node, Attribute)}
-    readers = LabelAttribute | OfGroup | Previous | RegisterAttribute | SetOf
+    names = {node.name for node in nodes if isinstance(node, pred.Attribute)}
+    readers = pred.LabelAttribute | pred.OfGroup | pred.Previous | pred.RegisterAttribute | SetOf
     names |= {node.attribute or "" for node in nodes if isinstance(node, readers)}
     if isinstance(question, Question):
         streams += [*question.ast.streams, *(a.stream for a in nodes if isinstance(a, cel.Atom))]
