@@ -49,7 +49,7 @@ class EmptyMove(NamedTuple):
 
 
 class Arrow(Protocol):
-    """Interface of transitions: a source state, a target state, and labels between."""
+    """Interface of transitions: a source state, a target state, and other fields."""
 
     @property
     def source(self) -> int:
@@ -195,7 +195,7 @@ K = TypeVar("K", bound=Automaton[Any])
 
 
 def as_kind(A: Automaton[Any], kind: type[K]) -> K:
-    """Return a machine of another kind with equal parts; raise `IllFormed` if it forbids them."""
+    """Return a machine of another class with equal parts; raise its `IllFormed` if unsuitable."""
     return kind(A.states, A.Delta, A.I, A.F, moves=A.moves, R=A.R)
 
 

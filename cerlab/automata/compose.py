@@ -323,7 +323,7 @@ def both(A: M, B: M) -> M:
 
 
 def _together(s: Any, t: Any, labels: frozenset[str]) -> tuple[Any, ...]:
-    """Return the label of a transition that does both `s` and `t`, without the states."""
+    """Return the label of a transition that combines `s` and `t`, which read the same event."""
     writes = (s.writes | t.writes,) if hasattr(s, "writes") else ()
     return (conjunction(s[1], t[1]), labels, *writes)
 
@@ -355,7 +355,7 @@ def in_any_order(A: M, B: M) -> M:
 
 
 def _parts(A: Automaton[Any]) -> Callable[[int], list[Any]]:
-    """Return a function to the moves of one side of ALL, also before and after its run."""
+    """Return a function that yields the moves of one side of ALL, with skips around its run."""
     leaving = outgoing(A)
 
     def idle(q: int, target: int) -> Any:
@@ -399,7 +399,7 @@ def unless(A: M, B: Vcea) -> M:
 
 
 def _successors(B: Outgoing, R: frozenset[int]) -> Iterator[tuple[Predicate, frozenset[int]]]:
-    """Yield guards on the next event, each with B's states after it, from states R and new runs."""
+    """Yield disjoint guards on the next event, each with the set of states that R moves to."""
     moves = [t for q in (*sorted(R), START) for t in B[q]]
     tests = list(dict.fromkeys(t.predicate for t in moves if t.predicate != EVERYTHING))
     cases: dict[frozenset[int], list[Predicate]] = {}

@@ -84,7 +84,7 @@ class Difference(NamedTuple):
 
 
 class _Node(NamedTuple):
-    """A search node: two idle states, or the two states of one run and its length, up to a cap."""
+    """A search node: two idle states (length 0), or the states of one run and its capped length."""
 
     left: int | None
     right: int | None
@@ -180,7 +180,7 @@ def _moves(
 
 
 def _differs(node: _Node, left: WindowedMachine, right: WindowedMachine, side: Side) -> bool | None:
-    """Return how a side has an answer that the other lacks: True by time, False by state, or None.
+    """Return True if windows in time distinguish the sides, False if states do, otherwise None.
 
     False: the other does not accept at all.
     """

@@ -24,7 +24,7 @@ class Moves(NamedTuple):
 
     @property
     def takes(self) -> tuple[tuple[int, int], ...]:
-        """The state after taking the event, as a tuple of at most one pair (0, state)."""
+        """The next state if the event is taken, as in `LabelledMoves`: ((0, state),) or ()."""
         return () if self.take is None else ((0, self.take),)
 
 
@@ -120,7 +120,7 @@ Follow: TypeAlias = Callable[[Node], Iterator[tuple[tuple[int, Mark], Node]]]
 
 
 def moves_over(machine: Deterministic, symbols: Sequence[int]) -> Follow:
-    """Return a function to the moves from a node, for each of `symbols` and each mark."""
+    """Return a function that yields the moves of a node, for each of `symbols` and each mark."""
 
     def follow(node: Node) -> Iterator[tuple[tuple[int, Mark], Node]]:
         kind, q = node

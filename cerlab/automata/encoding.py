@@ -216,7 +216,7 @@ def _transition_value(t: Transition | LabelTransition) -> dict[str, Any]:
 
 
 def machine_from_value(root: JsonNode, *more: str) -> Machine:
-    """Read the machine that `machine_to_value` wrote; the object may also have the keys `more`.
+    """Return the machine that `machine_to_value` wrote; `more` are further keys that are permitted.
 
     Raises `BadData` with the path in the document for malformed input, `IllFormed` for a transition
     into the initial state of a ``cea``, `ResourceLimit` for an automaton that is too large.

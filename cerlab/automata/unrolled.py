@@ -161,7 +161,7 @@ def _machine(T: Srt, mark_classes: Mapping[Mark, tuple[Mark, ...]]) -> Srt:
 def _subsets(
     T: Srt, mark_classes: Mapping[Mark, tuple[Mark, ...]]
 ) -> Callable[[States], Iterator[tuple[Label, States]]]:
-    """Return a function to the moves of a set of T's states: one for each minterm and mark.
+    """Return a function that yields the moves of a set of states: one for each minterm and mark.
 
     For each mark it follows the transitions that have one of the marks of its class.
     """

@@ -105,7 +105,7 @@ class ArrayTotals:
     def _total(
         self, moves: Moves, read: b.Read, rows: k.TotalRows, parts: list[EndTotals]
     ) -> k.TotalRows:
-        """Run the kernel to the last event; append full blocks to `parts`, return the last one."""
+        """Run the kernel to the last event; append full blocks to `parts`; return the last one."""
         counters = self._counters
         while True:
             cells, state = self._cells, (self._scratch, rows, counters, self.options)
@@ -173,7 +173,7 @@ class ArrayTotals:
         self._cells, self._layout = cells._replace(pool=pool), layout
 
     def _cells_of_stacks(self, most: int, states: int) -> int:
-        """Return the cells that two-stack windows need if the largest partition doubles."""
+        """Return the number of cells that stacks need if the largest partition doubles."""
         if not self.options.separate or self.options.by_start:
             return 0
         parts, tree_cells = self._stacks.parts, 0
@@ -292,7 +292,7 @@ class ArrayTotals:
     def _totals_of(
         self, end: Int64s, start: Int64s, group: Int64s, columns: Int64s, at: Int64s
     ) -> EndTotals:
-        """Return totals from rows of limbs; `at` has the first column of each number."""
+        """Return totals from rows of limbs; number r is in columns ``at[r]`` to ``at[r + 1]``."""
         parts = (columns[:, first:last] for first, last in pairwise(at.tolist()))
         runs, *sums = map(numbers_of_limbs, parts)
         return EndTotals(end, start, group, runs, tuple(sums), tuple(columns[:, at[-1] :].T))

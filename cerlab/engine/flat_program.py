@@ -64,7 +64,7 @@ class Program:
         *,
         merges: bool = True,
     ) -> None:
-        """Flatten a machine; arguments are those of `mealy_of`, with truth vectors of symbols.
+        """Flatten a machine into arrays; the arguments are those of `mealy_of`.
 
         Raises `TooLarge` for too many cells.
         """

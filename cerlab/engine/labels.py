@@ -203,7 +203,7 @@ It covers the fixed parts around an iteration; the table grows with its square.
 
 
 class Places:
-    """The label sets of positions, as far as the place in the answer and the event determine them.
+    """The labels of a position, as its event and its place (first, inner, last) determine them.
 
     Since the answer has a run, the possible moves at the position determine the labels.
     """

@@ -63,7 +63,7 @@ class Numbers(NamedTuple):
         return self.parts[0] if len(self.parts) == 1 else integers(self.joined(self.parts))
 
     def joined(self, parts: Iterable[Integers]) -> list[int]:
-        """Return the integers, or sums of them, whose parts are given."""
+        """Return the integers whose `parts` are given, lowest part first."""
         rows = zip(*(part.tolist() for part in parts), strict=True)
         return [sum(x << n * PART_BITS for n, x in enumerate(row)) for row in rows]
 
@@ -80,13 +80,13 @@ class RankedColumn(NamedTuple):
         return len(self.first)
 
     def by(self, function: str) -> Int64s:
-        """Return keys of values, of which min, or max, has the least; -1 for NULL."""
+        """Return integers whose least one belongs to the result of min or max; -1 for NULL."""
         if function == "min":
             return self.ranks
         return np.where(self.ranks < 0, -1, self.size - 1 - self.ranks)
 
     def back(self, function: str, numbers: Integers) -> Int64s:
-        """Return the ranks that keys of `by` stand for; -1 for the largest integer."""
+        """Return the ranks of integers from `by`; -1 for the largest integer (no value)."""
         ranks = numbers if function == "min" else self.size - 1 - numbers
         return np.where(numbers == np.iinfo(np.int64).max, -1, ranks)
 
@@ -175,7 +175,7 @@ def infinite(name: str) -> BadData:
 
 
 def _parts_of(doubles: NDArray[np.float64]) -> tuple[tuple[Int64s, ...], int]:
-    """Return the parts of doubles as integers, 0 for NaN, and their exponent."""
+    """Return doubles as integers times ``2**exponent``, in 64-bit parts, and the exponent."""
     poll(8 * len(doubles))
     blocks = [slice(at, at + BLOCK) for at in range(0, len(doubles), BLOCK)]
     bounds = list[tuple[int, int]]()
@@ -307,7 +307,7 @@ class EndTotals(NamedTuple):
 
 
 def join_totals(parts: Sequence[EndTotals]) -> EndTotals:
-    """Return several totals concatenated."""
+    """Return totals concatenated."""
     if len(parts) == 1:
         return parts[0]
     columns = [(*each[:4], *each.sums, *each.least) for each in parts]

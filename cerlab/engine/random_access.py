@@ -133,7 +133,7 @@ class TecsAccess:
         stream: Stream,
         given: Callable[[], Callable[[int], bool]] | None = None,
     ) -> None:
-        """Create the access; with THROTTLE, ``given()`` returns a test of ends."""
+        """Create the access; under THROTTLE, ``given()`` returns a new filter of ends."""
         self._given = given
         self._plan = plan
         self._machine = machine
@@ -152,7 +152,7 @@ class TecsAccess:
 
     @cached_property
     def total(self) -> int:
-        """Return the number of answers; only one sum is in memory."""
+        """Return the number of answers, adding up the counts of the ends."""
         return sum(count for _, count in self._counts())
 
     def answer(self, k: int) -> ComplexEvent:

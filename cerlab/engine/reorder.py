@@ -111,7 +111,7 @@ def arrive(
     *,
     quarantine: bool = False,
 ) -> Arrival:
-    """Add rows to their sequences; return which are released, late, waiting or bad.
+    """Add rows to their sequences; divide them into released, late, waiting and bad rows.
 
     Rows without position, time or type, with a time out of range, repeated rows, and rows whose
     position does not increase along the times are set apart under `quarantine`; otherwise they
@@ -189,7 +189,7 @@ def _late(before: Sequences, rows: Any, floor: Instant | None) -> Any:
 
 
 def _without_place(rows: Any, labels: ColumnNames) -> Any:
-    """Return a text for each row without a valid type, time or position; NULL for valid rows."""
+    """Return an error text for rows without a valid type, time or position; NULL for others."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -81,7 +81,7 @@ def indices_in_from(rows: Any) -> Any:
 
 
 class _Check(NamedTuple):
-    """A mask of invalid rows, their error code, and a function to the message for a row."""
+    """A rule that some rows violate: their mask, an error code, and a function for the message."""
 
     wrong: Any
     code: str

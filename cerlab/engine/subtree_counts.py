@@ -49,7 +49,7 @@ class Dag(Protocol[Vertex]):
 
     @property
     def scope(self) -> Hashable:
-        """A value that is equal for two DAGs if their common nodes have equal counts."""
+        """A key for caches: DAGs with equal keys have equal counts at their common nodes."""
 
     @property
     def roots(self) -> Sequence[Vertex]:

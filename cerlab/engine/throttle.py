@@ -143,7 +143,7 @@ class Throttle:
 
     @property
     def given(self) -> Mapping[int, tuple[int, Instant]]:
-        """By substream: the end that was given last, and its time."""
+        """The last end in each substream that THROTTLE kept, with its time."""
         return self._given
 
     def _read_columns(self, events: Stream) -> _Rows:

@@ -135,7 +135,7 @@ def _without_starts(totals: dict[Place, Total]) -> dict[Place, Total]:
 
 
 def _gain_of(machine: LabelledMachine, inputs: AggregateInputs) -> reference.GainOf:
-    """Return a function to the gain of a run from an event (by position) and a mark."""
+    """Return a function from the position of an event and a mark to the `Gain` of a run."""
     groups = list(zip(inputs.groups, inputs.strides, strict=True))
 
     @cache
@@ -175,7 +175,7 @@ def read_of(
 
 
 class Places:
-    """The partition of each event, and its number in the order that a window counts."""
+    """The partition of each event, and its number in it or in the stream, as the window counts."""
 
     def __init__(self, plan: Clauses, time: TimeAxis | None) -> None:
         self._window = plan.window
@@ -226,7 +226,7 @@ class Places:
             self._starts.clock.last = last
 
     def order(self, partitions: Sequence[int], starts: Sequence[int]) -> Int64s:
-        """Return the numbers of starts in the window's order; call `resume` first."""
+        """Return the number of each start as the window counts events; call `resume` first."""
         if not isinstance(self._window, EventWindow):
             return np.array(starts, np.int64)
         pairs = zip(partitions, starts, strict=True)
@@ -237,7 +237,7 @@ class Places:
         return self._starts.clock is None or start >= self._starts.lowest
 
     def state(self, partitions: Int64s, starts: Int64s, order: Int64s) -> list[Any]:
-        """Return, for each partition, the `WindowPointer` state that contains these starts."""
+        """Return the `WindowPointer` state of each partition, which contains the given starts."""
         count = len(self.keys())
         seen = [*self._seen.tolist(), *([0] * count)][:count]
         inside: list[dict[int, Instant]] = [{} for _ in seen]
@@ -427,7 +427,7 @@ class Evaluation:
         time: TimeAxis | None,
         attributes: Collection[str] | None = None,
     ) -> None:
-        """Read the stream once; raises `TooLarge`. Its groups have attributes as in `KeyGroup`."""
+        """Read the whole stream; raise `TooLarge` if kernels cannot hold the machine or totals."""
         self._plan, self._machine = plan, machine
         stage, places, events_of = (
             SymbolStage(machine.predicates),

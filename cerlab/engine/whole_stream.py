@@ -181,7 +181,7 @@ def _first(plan: Plan, columns: Mapping[str, Any], time: TimeAxis | None, cut: i
 
 
 def attributes_read(plan: Plan, machine: Machine, time: TimeAxis | None) -> frozenset[str]:
-    """Return the attributes that evaluating a plan reads, maybe with ``type`` and ``stream``."""
+    """Return the attributes that evaluating a plan reads, including ``type`` and ``stream``."""
     attributes = attributes_of(atom for P in machine.predicates for atom in atoms(P))
     names = {*attributes, *plan.partition}
     if isinstance(plan.window, AttributeWindow):
@@ -262,7 +262,7 @@ def explain_waits(
     machines: Sequence[Machine | CorrelatedPlan],
     window_text: Callable[[Window], str],
 ) -> Explanation:
-    """Return which steps of waiting the answers of each machine pass."""
+    """Describe the WAIT, LOOKBACK, WITHIN and UNLESS steps that each machine's answers pass."""
 
     def words(step: WaitStep) -> str:
         match step:

@@ -184,7 +184,7 @@ class WindowScan(AtOnce[Result], ABC, Generic[Result]):
     def _evaluate(
         self, program: Program | None, events: RelevantEvents, again: int
     ) -> Generator[Result, None, k.Int32s]:
-        """Yield the results at events from index `again` on; return all events that end answers."""
+        """Yield results at events from index `again` on; return the indices of all final events."""
 
     @property
     def _partitions(self) -> int:

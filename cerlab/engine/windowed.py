@@ -233,7 +233,7 @@ class Chains:
     def _list(
         self, moves: k.Moves, events: c.Events, heads: k.Int32s, epoch: k.Int64s, counters: k.Int64s
     ) -> Iterator[AnswerBatch]:
-        """Yield the answers at more ends, except those left in the buffer."""
+        """Yield the full buffers of answers at more ends; the last buffer keeps the rest."""
         while True:
             chains = c.Chains(
                 self._records, heads, epoch, self._search, self._answers.arrays, counters

@@ -295,7 +295,7 @@ class SlidingEnds:
 
 
 class Windows:
-    """Several windows: the order of each event, and the lowest order inside all windows.
+    """Several windows that each start must be inside, and the order by which they compare events.
 
     Without a window in events, orders are positions. With one, they number the events in FROM.
     """

@@ -209,7 +209,7 @@ def check_running(pattern: Pattern) -> None:
 
 
 def _window(text: str | None, names: Collection[str]) -> Window | None:
-    """Return the window of ``sliding=``, written as after WITHIN; raise `UsageError` for others."""
+    """Return the window in the text of ``sliding=``; raise `UsageError` for any other text."""
     if text is None:
         return None
     try:
@@ -227,7 +227,7 @@ def _window(text: str | None, names: Collection[str]) -> Window | None:
 
 
 def _label_columns(pattern: Pattern, names: Iterable[str]) -> Iterator[NamedColumn]:
-    """Yield the attributes of labels by which rows are grouped; raise `UsageError` for others."""
+    """Yield the labels' attributes that group rows; raise `UsageError` for unsuitable names."""
     several = repeatable_labels(pattern)
     for name in names:
         column = read_column(name)
@@ -399,7 +399,7 @@ class GroupTotals:
         raise AssertionError(name)
 
     def _values(self, attribute: str, positions: Any) -> Any:
-        """Return values of an attribute; moments keep the zone with which they were read."""
+        """Return the values of an attribute; timestamps have the time zone of the input."""
         values = only_used(self._source(attribute).take(positions))
         return self._stream.columns.as_read(attribute, values, decode=False)
 

@@ -66,7 +66,7 @@ def totals_by_keys(
 
 
 def _are_apart(request: Request, plan: Plan, stream: Stream) -> bool:
-    """Return whether each group of a request has the answers of one key, or only sums.
+    """Return whether the totals of separate groups of keys can be joined into those of a request.
 
     Sums of all keys can be added; of equal least values, the stream has to tell which is first.
     """
@@ -96,7 +96,7 @@ def _refuse_infinities(request: Request, stream: Stream) -> None:
 
 
 class _Part(NamedTuple):
-    """The totals of one group of keys, without its events."""
+    """The totals of some partition keys, which refer to no event."""
 
     first: Int64s
     """The first end of each row."""

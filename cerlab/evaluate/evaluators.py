@@ -64,7 +64,7 @@ class Reference(Evaluator):
                 assert_never(self.pattern)
 
     def valuations(self, stream: Stream) -> Iterator[Valuation]:
-        """Return the valuations; in FO-CEL, a variable has only the positions of its atoms."""
+        """Return the valuations; in FO-CEL, a variable labels only the events of its own atoms."""
         if isinstance(self.pattern, SremoPattern):
             raise Unsupported(
                 "CER0482",
@@ -152,7 +152,7 @@ class WaitsByStep(LabelsOfAnswers):
     """The evaluator of queries with WAIT, event by event; ``"registers"`` uses transducers only."""
 
     def __init__(self, pattern: AnyPattern, name: str) -> None:
-        """Prepare the evaluator; as ``"tecs"``, raise `Unsupported` for comparisons of labels."""
+        """Prepare the evaluator; ``"tecs"`` raises `Unsupported` for comparisons of labels."""
         self.pattern, self.name = pattern, name
         self._stages = _stages(pattern, on_registers=name == "registers")
         if name == "tecs" and self._stages.plan.compares:
@@ -180,7 +180,7 @@ class WaitsByStep(LabelsOfAnswers):
         return waited_count(plan, self._stages.machines, stream, time)
 
     def valuations(self, stream: Stream) -> Iterator[Valuation]:
-        """Return the answers with their labels; raise `Unsupported` as ``"tecs"``."""
+        """Return the answers with their labels; ``"tecs"`` raises `Unsupported`."""
         if self.name == "tecs":
             return Evaluator.valuations(self, stream)
         return super().valuations(stream)
@@ -441,7 +441,7 @@ class CompiledWaits(Compiled):
         return None
 
     def explain(self, stream: Stream | None = None) -> Explanation:
-        """Describe the steps by which the answers of each machine are delayed."""
+        """Describe how WAIT, LOOKBACK and windows change the answers of each machine."""
         from cerlab.engine.whole_stream import explain_waits
 
         return explain_waits(self.plan, self._stages.machines, window_text)

@@ -63,5 +63,5 @@ def _number(group: int, n: int) -> int:
 
 
 def one_nan(value: Value) -> Value:
-    """Return a value as a key of a dict, which finds NaN only as the same object."""
+    """Return one NaN object for every NaN, and other values unchanged, so that dicts find them."""
     return math.nan if value != value else value

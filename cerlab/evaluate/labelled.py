@@ -74,7 +74,7 @@ def has_labels(pattern: Pattern, *, live: bool = False) -> bool:
 
 
 def _labelled_waits(pattern: Pattern) -> tuple[WaitStages, Labels] | None:
-    """Return the machines of a query with WAIT and of the labels of its answers, or None."""
+    """Return the machines that run and that label a query with WAIT; None if either is missing."""
     waiting = pattern.waits if pattern.machine_kind == "waits" else None
     labels = None if waiting is None else waiting.labels_of_body or waiting.labels
     return None if waiting is None or labels is None else (waiting, labels)
@@ -119,7 +119,7 @@ def _labels_of_waits(
     batches: Iterable[AnswerBatch],
     labels: Collection[str] | None,
 ) -> Iterator[LabelledAnswers]:
-    """Yield the labelled rows of answers with WAIT, by a machine that ends at their last marks.
+    """Yield labelled answers of a query with WAIT, by a machine that reads up to the last mark.
 
     Without such a machine, use one that waits as the answers do.
     """
@@ -218,7 +218,7 @@ def labelled_valuations(
 
 
 def in_batches(answers: Iterable[ComplexEvent]) -> Iterable[AnswerBatch]:
-    """Return answers as batches, or the batches in which their evaluator lists them."""
+    """Return answers in batches: those of the compiled engine, or new ones."""
     from cerlab.engine.answers import BatchedAnswers, batched_answers
 
     if isinstance(answers, BatchedAnswers):
@@ -291,7 +291,7 @@ def answer_columns(
     *,
     positions: Int64s | None = None,
 ) -> tuple[AnswerColumns, frozenset[str]]:
-    """Return a function that makes tables of rows, and the labels it needs; None: default columns.
+    """Return a function that makes tables of labelled rows, and the set of labels that it needs.
 
     Columns ``start``, ``end`` and the partition's key are always included; `positions` are those of
     the events if `stream` is a part of a longer stream, which may lack attributes. Raise
@@ -310,7 +310,7 @@ def answer_columns(
 def named_columns(
     pattern: Pattern, columns: Iterable[str] | None, names: Collection[str], *, empty: bool = False
 ) -> list[NamedColumn]:
-    """Return the columns that some texts name, or the columns of SELECT.
+    """Return the columns that the texts `columns` name; for None, the columns of SELECT.
 
     `names` are the attributes of events; for an `empty` stream they are not known. Raise as
     `answer_columns`.
@@ -331,7 +331,7 @@ def named_columns(
 
 
 def default_columns(pattern: Pattern, names: Collection[str]) -> list[NamedColumn]:
-    """Return the columns of SELECT: attributes in brackets, or all of a label (``*``: of all).
+    """Return a column for each attribute of SELECT: those in brackets, or all of a label.
 
     The labels of ``*`` are the variables, or the event types if there are no variables.
     """

@@ -188,7 +188,7 @@ class Requirements:
             self.axis = None
 
     def _compute(self, kinds: Mapping[str, set[str]]) -> None:
-        """Remove the comparisons that can compare values, if attributes have these kinds."""
+        """Remove each comparison that can compare two values if attributes have these kinds."""
         for atom in [*self.computed]:
             names = _names_in(atom)
             for name in names:
@@ -385,7 +385,7 @@ def _of_atoms(needs: Requirements, atoms: Iterable[Any]) -> None:
 def _of_labels(
     needs: Requirements, op: pred.Operator, left: pred.Expression, right: pred.Expression
 ) -> None:
-    """Add the attributes of a comparison of labels or registers, which need comparable values."""
+    """Add a comparison of labels or registers, and its attributes, to the unmet needs."""
     atom = pred.Comparison(op, left, right)
     needs.attributes |= dict.fromkeys(_names_in(atom))
     needs.computed[atom] = None
@@ -466,7 +466,7 @@ def _odd(value: Value) -> str:
 
 
 def _parts(column: Any) -> Iterator[Any]:
-    """Yield the parts of a column, as Arrow arrays or lists of values."""
+    """Yield the chunks of a column: Arrow arrays or lists of values."""
     for chunk in column.chunks if hasattr(column, "chunks") else [column]:
         if isinstance(chunk, Chunks):
             yield from _parts(chunk)
@@ -487,7 +487,7 @@ def _distinct(column: Any) -> Iterator[Any]:
 
 
 def _of_several_types(columns: Columns, name: str) -> Iterator[Any]:
-    """Yield the values of an attribute, except in parts of one type."""
+    """Yield the values in those chunks of an attribute that are lists, which may mix types."""
     for part in _parts(columns.get(name, ())):
         if not is_arrow(part):
             yield from part

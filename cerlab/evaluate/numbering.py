@@ -78,7 +78,7 @@ class Numbering:
 
     @property
     def groups(self) -> int:
-        """The number of groups for which the arrays have room."""
+        """The number of groups that the arrays can hold."""
         return prod(self._room)
 
     def inputs(self, stream: Stream, doubles: Collection[str]) -> AggregateInputs:
@@ -148,7 +148,7 @@ class Numbering:
         return number
 
     def totals(self, ends: EndTotals) -> list[Total]:
-        """Return the totals that the integers of some rows represent."""
+        """Return the totals of some rows, converted from the kernel's integers."""
         runs = ends.runs.tolist()
         sums: list[list[int]] = []
         for n, unit in enumerate(self._units):
@@ -174,7 +174,7 @@ class Numbering:
         return [Total(*each) for each in zip(runs, of_row, least_of_row, strict=True)]
 
     def groups_of(self, groups: Int64s) -> list[int]:
-        """Return the groups of runs that the kernel's numbers represent."""
+        """Return the number in `Groups` for each of the kernel's group numbers."""
         known, of = [list(number) for number in self._numbers], dict[int, int]()
         for group in np.unique(groups).tolist():
             rest, values = group, list[Value]()

@@ -59,7 +59,7 @@ T = TypeVar("T")
 
 
 def choose(pattern: AnyPattern, evaluator: str = AUTO) -> Evaluator:
-    """Return an evaluator for a pattern; compile only what the choice needs.
+    """Return an evaluator for a pattern, compiling only the machines that it needs.
 
     ``"auto"`` is the best one: with an automaton the tECS on short streams, and the compiled engine
     on long ones, and on others if it counts few answers; without one, as if filters compare labels,
@@ -91,7 +91,7 @@ def choose(pattern: AnyPattern, evaluator: str = AUTO) -> Evaluator:
 
 
 def _tested(pattern: Pattern, evaluator: str) -> Evaluator:
-    """Return tests for listed valuations; raise `Unsupported` if the evaluator lists none."""
+    """Return an evaluator that tests listed valuations; raise `Unsupported` if it has no labels."""
     assert pattern.tested is not None, "a machine lists valuations"
     listed = pattern.tested.query
     if evaluator in ("tecs", "lists"):
@@ -186,10 +186,10 @@ def _registers(pattern: AnyPattern) -> Evaluator:
 
 
 class _Auto(BySize):
-    """The evaluator ``"auto"``, which takes labels from a machine if one has them."""
+    """The evaluator ``"auto"``: it labels answers by a machine if there is one."""
 
     def __init__(self, short: Evaluator, long: Evaluator, engine: Compiled | None = None) -> None:
-        """Create the choice; `engine` continues a run after the first arriving events."""
+        """Create the evaluator; after the first events of a session, `engine` continues the run."""
         super().__init__(AUTO, short, long)
         self._engine = engine
         self._runs = Automaton(self.pattern) if _is_in_context(self.pattern) else None
@@ -250,10 +250,10 @@ class OnlyReference(Reference):
 
 
 class _AutoOfAutomaton(_Auto):
-    """The evaluator ``"auto"`` for a query with an automaton, where counting needs no order."""
+    """The evaluator ``"auto"`` of a query with an automaton: it may count answers in any order."""
 
     def on(self, stream: Stream, *, any_order: bool = False) -> Evaluator:
-        """Return the evaluator for a stream; with `any_order` it depends on the loaded kernels."""
+        """Return the evaluator for a stream; with `any_order`, the faster one."""
         is_short = self._is_short(stream) if any_order else not self._is_in_order_of_engine(stream)
         return self.short if is_short else self.long
 
@@ -361,7 +361,7 @@ WAYS = {**EVALUATORS, AUTO: _auto}
 
 
 def names_that_take(pattern: AnyPattern) -> tuple[str, ...]:
-    """Return the names of the evaluators that support a pattern, always with the reference.
+    """Return the names of all evaluators that support a pattern, including ``"reference"``.
 
     >>> from cerlab.compile.pattern import any_pattern
     >>> names_that_take(any_pattern("MAX(A+) ; B"))

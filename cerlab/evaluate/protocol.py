@@ -59,7 +59,7 @@ class Evaluator(Protocol):
         return Replay(self.answers, self._count_of_waits(), time)
 
     def labelled_run(self, time: TimeAxis | None) -> Run[Valuation]:
-        """Return a run of valuations on arriving events; raise `Unsupported` without one."""
+        """Return a run that yields valuations; raise `Unsupported` if there are no labels."""
         return Replay(self.valuations, self._count_of_waits(), time)
 
     def _count_of_waits(self) -> Callable[[Stream], int] | None:
@@ -84,7 +84,7 @@ class Evaluator(Protocol):
 
 
 def number_of(answers: Iterator[ComplexEvent]) -> int:
-    """Return the number of some answers, which may come in batches."""
+    """Return the number of answers, adding up batches if they come in batches."""
     batches = getattr(answers, "batches", None)
     return sum(1 for _ in answers) if batches is None else sum(map(len, batches()))
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Recent:
-    """The part of a stream that later answers may contain, and the position where it begins."""
+    """The latest events of a stream, which later answers may contain."""
 
     def __init__(self, events: Sequence[Event] = (), offset: int = 0) -> None:
         """Start with `events`, the first of which has position `offset`."""
@@ -66,7 +66,7 @@ class Recent:
         return part
 
     def part_of(self, pattern: AnyPattern, answers: AnswerBatch) -> tuple[Stream, int]:
-        """Return the events of answers, and all before them unless a machine labels answers."""
+        """Return the events of answers, with all earlier ones if no machine labels answers."""
         has_machine = pattern.machine_kind in ("automaton", "registers")
         first = int(answers.start.min()) if has_machine else 0
         return self.part(first, int(answers.end.max()) + 1)

@@ -331,7 +331,7 @@ class RunningTotals(AtOnce[Any]):
             self._add(end, key, place, total, lowest[end - self.position] if lowest else None, rows)
 
     def advance(self, until: Until) -> Iterator[Any]:
-        """Declare that all events before a time were pushed; yield the groups that this changes.
+        """Declare that all events before a time were pushed; yield the groups whose totals change.
 
         Raise as `WaitRun.advance`; warn if no answer can wait.
         """
@@ -347,7 +347,7 @@ class RunningTotals(AtOnce[Any]):
         return 0 if self._listed is None else self._listed.run.waiting()
 
     def _check_columns(self, stream: Stream) -> bool:
-        """Return whether the columns show that all values have totals; note the kinds of values."""
+        """Return whether columns show that all values can be added up; store their kinds."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -536,7 +536,7 @@ def _check_waits(pattern: Pattern, request: Request) -> None:
 
 
 def _parts(value: Value) -> tuple[int, int, int]:
-    """Return a number as count 1, integer value, and multiple of the least double.
+    """Return a number as (1, integer, 0), or a double as (1, 0, multiple of the least double).
 
     Return zeros for NULL and NaN. A duration is the integer of its nanoseconds.
     """

@@ -45,7 +45,7 @@ from cerlab.predicates.truth import Key, key_of, partition_key
 
 
 class Ending(NamedTuple):
-    """The total of the answers in one row of a batch."""
+    """A group of answers that end at one event, with its key, start and total."""
 
     end: int
     key: Key
@@ -66,7 +66,7 @@ class Query(NamedTuple):
 
 
 class _Open(NamedTuple):
-    """The open runs of the driver, and their numbers in the kernel."""
+    """The total of the open runs in one state, with equal start and group."""
 
     partition: int
     state: int
@@ -76,7 +76,7 @@ class _Open(NamedTuple):
 
 
 class Batches:
-    """The totals of a driver's substreams as arrays, which read batches."""
+    """Running totals in arrays, which read whole batches of events in place of the driver."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class Batches:
         stream: Stream,
         doubles: Collection[str],
     ) -> None:
-        """Take over the totals of a driver to read a batch; raise as `read`."""
+        """Move the totals of a driver into arrays; raise the errors of `read`."""
         plan, request = driver.plan, query.request
         self._driver, self._query = driver, query
         self._owners: dict[int, tuple[Key, tuple[Value, ...]]] = {}
@@ -187,13 +187,13 @@ class Batches:
         driver.substreams, driver.now = substreams, places.last
 
     def _program_over(self, states: Sequence[int], idles: Sequence[int]) -> Program:
-        """Return the program over all symbols so far, from all states that runs may be in."""
+        """Return the program for all symbols so far, which runs may enter in any of `states`."""
         machine, vectors = self._query.machine, self._query.stage.vectors
         # totals of two states cannot be separated once the states are merged
         return Program(machine, vectors, states, idles, merges=False)
 
     def _endings(self, totals: EndTotals, partitions: Int64s) -> Iterator[Ending]:
-        """Yield the rows of the kernel; one for each group if ends do not matter."""
+        """Yield the kernel's totals; if the groups have no "end", one row for each group."""
         request, numbering = self._query.request, self._numbering
         # reads only partitions whose answers end in this batch: there may be a million others
         some, place = np.unique(partitions, return_inverse=True)
@@ -217,7 +217,7 @@ class Batches:
 def endings_of(
     totals: EndTotals, owners: Iterable[tuple[Key, tuple[Value, ...]]], numbering: Numbering
 ) -> Iterator[Ending]:
-    """Return the rows of totals; `owners` are their keys and the values of the keys."""
+    """Yield each row of `totals` as an `Ending`; `owners` has each row's key and its values."""
     rows = zip(
         *(totals.end.tolist(), owners, totals.start.tolist()),
         *(numbering.groups_of(totals.group), numbering.totals(totals)),
@@ -256,7 +256,7 @@ class Listed:
     def _endings(
         self, batches: Sequence[AnswerBatch], doubles: Collection[str]
     ) -> Iterator[Ending]:
-        """Yield the rows of some answers; the answers of one end may come in two batches."""
+        """Yield the totals of answers; an end whose answers come in two batches has two rows."""
         answers = join_answers(batches)
         if not len(answers):
             return

@@ -263,7 +263,7 @@ class OpenWaits(Around):
 
 
 def _all_taken(batches: Iterator[AnswerBatch]) -> Iterator[AnswerBatch]:
-    """Yield the batches; raise `Unsupported` for events of too many kinds."""
+    """Yield the batches; raise `Unsupported` if the engine cannot read these events."""
     from cerlab.engine.registers.program import NotTaken
 
     try:

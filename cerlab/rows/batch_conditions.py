@@ -94,7 +94,7 @@ def _looks_ahead(condition: ex.Expression) -> bool:
 
 
 def array_of_kind(values: Iterable[Any], kind: Kind) -> Any:
-    """Return values as an Arrow array; raises one of `REFUSALS`, or another error, for others."""
+    """Return values as an Arrow array; raise one of `REFUSALS`, or another error, if impossible."""
     if kind in TIMES:
         values = [None if each is None else each.nanoseconds for each in values]
     return pa.array(values, _TYPES.get(kind, pa.null()))

@@ -161,7 +161,7 @@ def _moments(nanoseconds: Values) -> Values:
 
 
 def part_column(name: str) -> Callable[[Values], Values] | None:
-    """Return a part, such as the hour, of a column of timestamps; None without a function."""
+    """Return the function for a part of timestamps, such as the hour; None if there is none."""
     if name in _KERNELS:
         return lambda x: cast_column("int64", kernel(_KERNELS[name])(_moments(x)))
     if name in ("DOW", "ISODOW"):

@@ -74,7 +74,7 @@ class Translation(NamedTuple):
 
 
 def formula_of(query: rp.RowPattern) -> cel.Formula:
-    """Return the CEL formula of a row pattern's matches, whatever their order of preference.
+    """Return a CEL formula for the matches of a row pattern, ignoring the order of preference.
 
     Raises `Unsupported` for a pattern that CEL cannot express.
     """

@@ -48,7 +48,7 @@ def everywhere(*arguments: Values) -> bool:
 
 
 def _all(*masks: Any) -> Any:
-    """Return the conjunction of masks and Booleans; a Boolean if they all agree."""
+    """Return the conjunction of masks and Booleans; a Boolean if it is equal for all rows."""
     rows = []
     for mask in masks:
         if isinstance(mask, bool | pa.Scalar):

@@ -110,12 +110,12 @@ def _steps(
 
 
 def _after_row(w: Stack) -> Stack:
-    """Return the stack after reading a row: all loops in progress have mapped a row."""
+    """Return the stack after a row was read: each loop on it has then read a row."""
     return tuple(each._replace(has_mapped=True) if isinstance(each, Loop) else each for each in w)
 
 
 def choices_of(head: Todo | Loop, rest: Stack, at_start: bool, at_end: bool) -> list[Stack]:
-    """Return the stacks that may replace the first part, in order of preference."""
+    """Return the stacks that result from one step of the first item, in order of preference."""
     if isinstance(head, Loop):
         return iterations_of(head, rest)
     p, is_excluded = head

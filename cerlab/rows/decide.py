@@ -204,7 +204,7 @@ def _difference(
 
 
 def _places(s: int, labels: Sequence[str], same: Same) -> list[tuple[Any, ...]]:
-    """Return the compared facts of a match: its rows, its length, or its labels."""
+    """Return what must be equal in two matches: their rows, their extent, or their labels."""
     if same == "rows":
         return [(s + i,) for i in range(len(labels))]
     return [(s, len(labels), *(labels if same == "labels" else ()))]
@@ -281,7 +281,7 @@ class ScanStep(NamedTuple):
 
 
 class Side:
-    """One of the two scans that are compared; its state is that of the current match, or None."""
+    """One of two scans that are compared; its state is the state of its current match, or None."""
 
     def __init__(self, query: rp.RowPattern, number: int, graph: RowGraph) -> None:
         table = step_table(prioritised_automaton(query.pattern))
@@ -344,7 +344,7 @@ class Joint(NamedTuple):
 
 
 def scans(sides: Sides, bad: Bad, config: Any, at: tuple[SideRow, SideRow]) -> Moves:
-    """Yield the only move of two scans under AFTER MATCH SKIP PAST LAST ROW."""
+    """Yield the only move of a pair of scans that continue after the last row of a match."""
     (left, p), (right, q) = (
         side.scan(state, R) for side, state, R in zip(sides, config, at, strict=True)
     )
@@ -374,7 +374,7 @@ def starts(sides: Sides, bad: Bad, config: Any, at: tuple[SideRow, SideRow]) -> 
 
 
 def covers(sides: Sides, bad: Bad, config: Any, at: tuple[SideRow, SideRow]) -> Moves:
-    """Yield the only move for all starts together.
+    """Yield the only move of a pair of scans that start a match at every row.
 
     Each side has the set of states of the row's matches.
     """
@@ -392,14 +392,14 @@ COVERS = Joint((frozenset(), frozenset()), covers)
 
 
 class Rest(NamedTuple):
-    """A node with the live states of both scans, which determine the rows after it."""
+    """A node of the graph of rows, with the live states of both scans there."""
 
     node: int
     live: tuple[int, ...]
 
 
 def _futures(G: RowGraph, sides: Sides) -> dict[Rest, list[Rest | None]]:
-    """Return, for each node with live states, the possible successors.
+    """Return the successors of each node; live states of both scans are part of a node.
 
     None ends the table.
     """

@@ -282,7 +282,7 @@ class RegisterSearch:
 
 
 def _may_come(failures: k.Failures, s: int) -> NDArray[np.bool_]:
-    """Return which failed searches may be met again from row s on."""
+    """Return which failed searches a search from row s on may repeat."""
     key = failures.key
     may: NDArray[np.bool_] = (key[:, 0] != NONE) & (key[:, 1] >= s)
     for where, values in zip(failures.register[:, 0], key.T[2:], strict=True):

@@ -115,7 +115,7 @@ class LivePartitions:
     # -- rows in ------------------------------------------------------------------------------
 
     def hold(self, batch: Mapping[str, Sequence[Any]], count: int) -> None:
-        """Write the values of a batch after the rows; raises `Refused` if no column holds them."""
+        """Write the values of a batch behind the stored rows; raise `Refused` if unsuitable."""
         kinds = self._binding.kinds
         try:
             for name in self.columns:
@@ -222,7 +222,7 @@ class LivePartitions:
         return self._values(self._binding.inputs, rows[result_rows.row]), measures
 
     def _gathered(self, F: k.Found, found: int) -> tuple[Matches, Int64s, Int64s]:
-        """Return matches on rows that are gathered, these rows, and the match of each."""
+        """Return the matches, the rows that their measures read, and each row's match."""
         length, number = F.length[:found].copy(), F.number[:found].copy()
         size = int(length.sum())
         room = size + found * (self._reach + 1)
@@ -301,7 +301,7 @@ class LivePartitions:
 
 
 def with_room(array: NDArray[Any], free: int | None, size: int) -> NDArray[Any]:
-    """Return an array with room for `size` values: twice as much, of value `free`, if it grows."""
+    """Return an array for at least `size` values; a larger one is filled up with `free`."""
     if len(array) >= size:
         return array
     larger = np.full(2 * size, free, array.dtype)

@@ -450,7 +450,7 @@ class Search:
         return None if mapping.is_open and at_end != steps else at_end
 
     def _takes(self, variable: str, is_excluded: bool, s: int, row: int) -> bool | None:
-        """Add the row to the match as a variable, if condition and WITHIN permit; return whether.
+        """Add the row to the match as a variable if conditions permit; return whether it was added.
 
         None, without mapping the row, if this depends on a row that has not arrived.
         """

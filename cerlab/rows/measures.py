@@ -49,7 +49,7 @@ class ResultRows(NamedTuple):
 
 
 class VariableRows(NamedTuple):
-    """The rows of a name that each row of the result sees: where they begin, and their number."""
+    """For each row of the result, the first row of a variable that it may read, and how many."""
 
     begin: Int64s
     length: Int64s
@@ -76,7 +76,7 @@ class MeasureInput:
         return len(self.members[x]) == len(self.variables)
 
     def places_of(self, x: str | None) -> tuple[Int64s, Int64s]:
-        """Return the places of a name's rows among all labels, and how many precede each label."""
+        """Return the indices of a name's labels, and the number of them before each label."""
         if x not in self.of_name:
             taking = np.array([v in self.members[x] for v in self.variables], np.bool_)
             is_member = taking[self.M.variable]
@@ -254,7 +254,7 @@ def _begins(S: MeasureInput, x: str | None) -> Bytes:
 
 
 def _sums_before(present: Flags, rows: VariableRows) -> Int64s:
-    """Return, for each row of the result, the number of values before its rows, without NULL."""
+    """Return, for each row of the result, the number of present values before its first row."""
     totals = np.concatenate([[0], np.cumsum(present)])
     before: Int64s = totals[rows.begin]
     return before
@@ -265,7 +265,7 @@ MOST_ITEMS = 1 << 31
 
 
 def _lists(values: Values, rows: VariableRows) -> Values:
-    """Return the values of each row's rows as lists; NULL for no rows."""
+    """Return, for each row of the result, the values of its rows as a list; NULL for no rows."""
     offsets = np.concatenate([[0], np.cumsum(rows.length)])
     if offsets[-1] >= MOST_ITEMS:
         raise NotColumnar

@@ -63,7 +63,7 @@ class WalkTable(NamedTuple):
 
 
 class ScanOptions(NamedTuple):
-    """The requirements of AFTER MATCH and ROWS PER MATCH between matches."""
+    """The options of AFTER MATCH and ROWS PER MATCH, as integers for the kernel."""
 
     skip: int
     targets: Bytes  # (variables,): whether to skip to their rows
@@ -335,7 +335,7 @@ def _register(F: Failures, M: do.MappedRows, k: int, s: int) -> int:
 
 @inline
 def _seek(F: Failures, M: do.MappedRows, q: int, row: int, s: int) -> None:
-    """Write the key of a state and row, with the registers, into `probe`."""
+    """Write the key of a failed search (state, row and registers) into `probe`."""
     F.probe[0], F.probe[1] = q, row
     for k in range(len(F.register)):
         F.probe[2 + k] = _register(F, M, k, s)

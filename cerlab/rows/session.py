@@ -252,7 +252,7 @@ class RowPatternSession:
         return self._given_by(touched, error)
 
     def _given_by(self, touched: Sequence[_Partition], error: BadData | None) -> Any:
-        """Return the new rows of the result from some partitions; raise `error` with them."""
+        """Return the new rows of the result from some partitions; raise `error` with these rows."""
         result = self._given(sorted(touched, key=lambda part: part.number))
         self._stopped = False
         if error is not None:
@@ -384,7 +384,7 @@ class RowPatternSession:
     # -- rows in arrays -----------------------------------------------------------------------
 
     def _by_arrays(self, count: int) -> bool:
-        """Return whether the partitions are in arrays; a batch of enough rows moves them there."""
+        """Return whether partitions are in arrays, after moving them there for a large batch."""
         if self._live is None and not self._stays and count >= FEW and self.read >= EARLY:
             from cerlab.rows import live_columns
 
@@ -469,7 +469,7 @@ class RowPatternSession:
     def _is_before(
         self, lasts: Sequence[Value], order: Sequence[tuple[Any, rp.OrderItem]], i: int
     ) -> bool:
-        """Return whether row i comes before the last one of its partition, with values `lasts`."""
+        """Return whether row i comes before its partition's last row, whose values are `lasts`."""
         for last, (column, item) in zip(lasts, order, strict=True):
             now = column[i]
             if isinstance(last, Timestamp) and isinstance(now, Timestamp):

@@ -215,7 +215,7 @@ def _partner(tokens: list[Token], at: int) -> int:
 
 
 def with_before(text: str, place: int) -> str:
-    """Return the WITH clause up to a place in the text, in complete parts."""
+    """Return the WITH clause with only the parts that end before a place in the text."""
     tokens = tokens_of(text)
     if not tokens or tokens[0].text.upper() != "WITH":
         return ""

@@ -70,7 +70,7 @@ OWN = Landing(do.OWN)
 
 
 def label_read(e: ex.Expression) -> tuple[ex.Edge, int] | None:
-    """Return the FIRST or LAST, and the steps from there, of a label that an expression reads."""
+    """Return FIRST or LAST of the label that an expression reads, and the offset from its row."""
     match e:
         case ex.Classifier():
             return ex.Last(e), 0
@@ -225,7 +225,7 @@ class Compiler:
         return self._load(where, k, offset, self._column_number(read.values), kind, most)
 
     def _column_number(self, values: Values) -> int:
-        """Return the number of a column, which becomes a column of doubles."""
+        """Return the number of a column, after adding it as doubles if it is new."""
         if id(values) in self.numbers:
             return self.numbers[id(values)][0]
         # keep the values, because Python may reuse the id of a deleted object
@@ -357,7 +357,7 @@ class Compiler:
 
 
 def _at_one_place(name: str, operands: list[Code | Read | Label]) -> Read | Label | None:
-    """Return a function of values read at one place as a single column read there, or None."""
+    """Return a function of values read at one place as one value read there; otherwise None."""
     read = [each for each in operands if not isinstance(each, Code)]
     places = {each._replace(values=None) for each in read if not _is_constant(each)}
     if len(read) < len(operands) or len(places) != 1:

@@ -136,7 +136,7 @@ class OrderItem:
 
 
 class RowsPerMatch(Enum):
-    """ROWS PER MATCH: which rows the result has; the value is its text."""
+    """The options of ROWS PER MATCH; the value is the option's text."""
 
     ONE = "ONE ROW PER MATCH"
     ALL = "ALL ROWS PER MATCH"
@@ -386,7 +386,7 @@ def _check_nesting(query: RowPattern, call: object, body: ex.Expression | ex.All
 
 
 def _check_output(query: RowPattern) -> None:
-    """Raise errors for duplicate result columns, and for exclusions with unmatched rows."""
+    """Raise errors for duplicate columns, no columns, and ``{- -}`` WITH UNMATCHED ROWS."""
     has_exclusion = any(isinstance(p, Exclusion) for p in subpatterns(query.pattern))
     if has_exclusion and query.rows is RowsPerMatch.WITH_UNMATCHED:
         message = "the result would not distinguish excluded rows from unmatched rows"

@@ -87,7 +87,7 @@ def _check(operator: ex.ArithmeticOperator, left: Kind, right: Kind) -> None:
 
 
 def _with_parts(e: Any, change: Callable[[Any], Any]) -> Any:
-    """Return an expression with its parts replaced by a function."""
+    """Return an expression whose operands are replaced by a function."""
 
     def changed(value: Any) -> Any:
         if isinstance(value, tuple):
@@ -101,7 +101,7 @@ _NODES = (*ex.Expression.__args__, ex.AllRows)
 
 
 def scaled(R: OrderedRows, conditions: Iterable[ex.Expression]) -> OrderedRows:
-    """Return the rows with times in a unit and from an origin that keep doubles exact."""
+    """Return the rows with times relative to a base, in a unit that keeps doubles exact."""
     every = [part for e in conditions for part in _times(e, R)]
     names = dict.fromkeys(part.name for part in every if isinstance(part, ex.Column))
     columns = [(R.column(name), R.kind_of(ex.Column(name))) for name in names]

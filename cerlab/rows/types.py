@@ -107,7 +107,7 @@ def bind(query: RowPattern, columns: Columns) -> Binding:
 
 
 def kinds_of(query: RowPattern, binding: Binding) -> Callable[[ex.Expression], Kind]:
-    """Return a function to the kind of an expression in a bound query."""
+    """Return a function that returns the kind of an expression in a bound query."""
     scope = _Scope(query, binding.kinds, binding.names)
     return lambda e: scope.type_of(e).kind
 
@@ -143,7 +143,7 @@ def _resolve(query: RowPattern, column: ex.Column, columns: Iterable[str]) -> st
 def _output(
     query: RowPattern, names: Mapping[str, str], columns: Columns, types: list[StaticType]
 ) -> tuple[OutputColumn, ...]:
-    """Return the result columns: keys and measures, with ALL ROWS also all other columns."""
+    """Return the result columns: keys and measures, and under ALL ROWS all other columns."""
     keys = [column.name for column in query.partition_by]
     if query.rows is not rp.RowsPerMatch.ONE:
         keys += [item.column.name for item in query.order_by]

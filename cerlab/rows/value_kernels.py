@@ -243,7 +243,7 @@ def rounded_sums(limb: NDArray[np.int64], exponent: int, work: Int64s, out: Doub
 
 @kernel
 def running_best(values: NDArray[Any], there: Bytes, begins: Bytes, greatest: bool) -> None:
-    """Replace each value by the best one since the last that `begins` a match."""
+    """Replace each value by the best so far in its match; `begins` marks where matches begin."""
     for i in range(1, len(values)):
         # rows of different matches are adjacent: each match starts anew
         if begins[i] or not there[i - 1]:
@@ -281,7 +281,7 @@ def running_variance(
 def running_best_row(
     keys: NDArray[Any], there: Bytes, begins: Bytes, greatest: bool, best: Int64s
 ) -> None:
-    """Write the place of the best key since the last that `begins` a match; -1 without keys."""
+    """Write the index of the best key so far in each match; -1 if there is none."""
     at = -1
     for i in range(len(keys)):
         if begins[i]:

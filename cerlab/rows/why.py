@@ -157,7 +157,7 @@ def _why_these(scope: _Scope, rows: tuple[int, ...]) -> WhyRows:
 def _scan_to(
     scope: _Scope, positions: Sequence[int], s: int
 ) -> tuple[tuple[int, Labels, int] | None, Labels | None, int]:
-    """Return the last match before row s with rows, the match at s, and its number."""
+    """Return the last nonempty match before row s, the match at row s, and its number."""
     before, number = None, 0
     for at, labels, N in scope.scan_matches(positions):
         if at == s:
@@ -187,7 +187,7 @@ def _preference_words(mapped_rows: tuple[MappedRow, ...], others: tuple[MappedRo
 def _mapped_rows(
     scope: _Scope, positions: Sequence[int], s: int, labels: Labels, N: int
 ) -> tuple[MappedRow, ...]:
-    """Return the rows of a possible match with conditions and the values that these read."""
+    """Return the rows of a possible match, with their conditions and the values that these read."""
     reader = scope.reader(positions, s, N, None)
     conditions = {d.variable: expression_text(d.condition) for d in scope.query.define}
     rows = []

@@ -105,7 +105,7 @@ def _never_outside(first: int, last: int) -> bool:
 
 
 def _out_of_window(question: Question) -> Callable[[int, int], bool]:
-    """Return a test of whether a window surely does not contain both of two positions.
+    """Return a test of whether two positions cannot both be inside the window.
 
     The test is always false for windows that count the events of a substream, and ignores the times
     of events that FROM leaves out.

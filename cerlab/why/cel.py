@@ -39,7 +39,7 @@ from cerlab.why.strategies import ending_at, first_preferred, hole, moved_answer
 
 
 def derivations(part: Part) -> list[CelDerivation]:
-    """Return the best derivations of a formula, one for each way it looks from outside."""
+    """Return the best derivations of a formula, one for each value of `Part.item`."""
     return part.chart().all(_clause(part))
 
 

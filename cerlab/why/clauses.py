@@ -326,7 +326,7 @@ def larger_answer(
 def _to_continue(
     cea: IntervalCea, runs: dict[tuple[int, bool], PartialAnswer], i: int, first: int
 ) -> Iterator[tuple[int, PartialAnswer]]:
-    """Yield the runs with their states; up to the first marked event, also a new run."""
+    """Yield all runs with their states, and a new run unless the first marked event has passed."""
     yield from ((q, run) for (q, _), run in runs.items())
     if i <= first:
         yield cea.q0, PartialAnswer(i, None, False)

@@ -153,7 +153,7 @@ def _only(failing: Collection[int]) -> frozenset[int]:
 
 
 def _may_mend(S: Sequence[Event], read: Sequence[tuple[int, str]]) -> frozenset[int]:
-    """Return the events whose values could be changed: those without a comparable value, or all."""
+    """Return events to change: those without a comparable value, or all if there are none."""
     empty = {p for p, name in read if kind_of(value_of(S[p], name)) is None}
     return _only(empty) if empty else frozenset(p for p, _ in read)
 

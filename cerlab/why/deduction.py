@@ -234,12 +234,12 @@ class Part(Generic[P, V]):
 
 
 def passes() -> Iterator[int]:
-    """Yield the permitted costs of successive searches: one or two failures, then every third."""
+    """Yield the cost limits of searches: `LIGHT` to 2 * `HEAVY`, then each `HEAVY` more."""
     return chain(range(LIGHT, 2 * HEAVY), count(2 * HEAVY, HEAVY))
 
 
 class Chart(Generic[D]):
-    """The best derivation, by cost and then nearness, for each value of `item`.
+    """The best derivation, by cost and then nearness, for each value of the function `item`.
 
     `item` returns what parts above observe; `surcharge` returns the cost still to come.
     """
@@ -306,7 +306,7 @@ def _ends(value: object) -> tuple[int, int] | None:
 def _with_neighbours(
     failures: Sequence[Failure], after: int | None = None, before: int | None = None
 ) -> tuple[Failure, ...]:
-    """Return the failures, with the neighbours of missing events set to `after` and `before`."""
+    """Return failures whose missing events have neighbours: known ones, or `after` and `before`."""
 
     def with_neighbours(failure: Failure) -> Failure:
         match failure.repairs:

@@ -103,7 +103,7 @@ class Remove:
 
 @dataclass(frozen=True, slots=True)
 class Give:
-    """Repair: ask with one more position."""
+    """Repair: add a position to the given ones."""
 
     position: int
 
@@ -117,7 +117,7 @@ class Drop:
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """Repair: ask with another interval."""
+    """Repair: give another start and end."""
 
     start: int
     end: int
@@ -293,7 +293,7 @@ def cost(failures: Sequence[Failure]) -> int:
 
 
 def blame(failures: Sequence[Failure]) -> int:
-    """Return the number of events that the failures name, to choose between equal costs.
+    """Return the number of events that failures involve, to compare explanations of equal cost.
 
     A missing event counts more than a wrong one, and a gap counts the events inside it.
     """

@@ -205,7 +205,7 @@ def _filter(part: Part, phi: cel.Filter, d: CelDerivation, scope: Scope) -> Iter
 
 
 def event_of(x: str, d: CelDerivation, scope: Scope) -> Positions:
-    """Return the event of x as a tuple, empty without one."""
+    """Return the position of x's event as a tuple, () if there is none."""
     if x in scope.choice:
         p = scope.choice[x]
         return () if p is None else (p,)

@@ -287,7 +287,7 @@ def _events_text(r: Reading) -> str:
 def _agreeing(
     part: Part, e: sre.Intersection, lefts: list[SremoDerivation], rights: list[SremoDerivation]
 ) -> Iterator[SremoDerivation]:
-    """Yield readings of an intersection: those of both sides, or with failures of one side."""
+    """Yield readings of an intersection: matches of both sides, or of one side with failures."""
     for a in lefts:
         for b in rights:
             r, other = a.valuation, b.valuation
@@ -303,7 +303,7 @@ def _agreeing(
 
 
 def _same_missing(failures: tuple[Failure, ...], others: tuple[Failure, ...]) -> Iterator[Failure]:
-    """Yield `others` that would insert an event where `failures` insert the same event."""
+    """Yield those of `others` whose missing event `failures` insert at the same place."""
     places: dict[tuple[int | None, int | None], list[Repair]] = {}
     for failure in failures:
         match failure:
@@ -338,7 +338,7 @@ def _alone(part: Part, d: SremoDerivation, *, has: Sremo, lacks: Sremo) -> Sremo
 
 @dataclass(frozen=True, slots=True)
 class MarkGoal(Goal):
-    """A search goal by marks; derivations read no event after `hi`.
+    """A search goal for a SREMO, whose derivations read no event after `hi`.
 
     `read` are the registers that guards read; others are not followed. With `by_marks`, inside a
     negation, derivations with different marks are different items.
@@ -390,7 +390,7 @@ class Part(deduction.Part[Sremo, Reading]):
         return (r.end, r.registers, r.marks if self.goal.by_marks else ())
 
     def up_to(self, end: int, *failures: Failure, marks: Positions = ()) -> SremoDerivation:
-        """Yield a derivation without parts that matches the events before `end`."""
+        """Yield a derivation without children for the events before `end`."""
         return Derivation(self.syntax, self.path, Reading(self.i, end, marks, self.v), (), failures)
 
 
@@ -401,7 +401,7 @@ def of_empty(part: Part) -> Iterator[SremoDerivation]:
 
 
 def of_terminal(part: Part, e: sre.Terminal) -> Iterator[SremoDerivation]:
-    """Yield derivations of a terminal: the event at i; with failures also others, or no event."""
+    """Yield derivations of a terminal: event i if it matches, or failures about that event."""
     goal, i, v = part.goal, part.i, part.v
     if i < goal.stop:
         holds = may_hold(e.guard, goal.events[i], v, goal.events)
@@ -430,7 +430,7 @@ def _mark_failure(part: Part, e: sre.Terminal) -> Iterator[Failure]:
 
 
 def of_run(part: Part, e: sre.Terminal) -> Iterator[SremoDerivation]:
-    """Yield the events that an unmarked iteration may match, each number of them as one node."""
+    """Yield a derivation for each number of events that an unmarked iteration may read."""
     goal, below = part.goal, part.below(0)
     if isinstance(part.syntax, sre.Star):
         yield part.up_to(part.i)

@@ -165,7 +165,7 @@ class Limits(NamedTuple):
 
 
 class CopySteps(NamedTuple):
-    """The copies of latest starts by each action of a chained program, all in equally many steps.
+    """The copies of latest starts by each action of a chained program, `width` for each action.
 
     The latest starts are in cells: `BEGINNING` has the current event, `SPARE` is for steps that
     do nothing, `NEVER` holds NONE, and state q has cell ``3 + q``. Action a copies cell

@@ -43,7 +43,7 @@ SEVERAL = -2
 def label_by_place(
     by_place: Int32s, symbols: Symbols, offsets: Offsets, positions: Int64s, marks: Int32s
 ) -> None:
-    """Write the labels of positions, where first or last places in the answer determine them."""
+    """Write the labels that an event and its place in the answer (first, last) determine."""
     for n in range(offsets.shape[0] - 1):
         mark_places(by_place, symbols, offsets, positions, n, marks, offsets[n])
 

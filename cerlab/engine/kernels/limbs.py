@@ -63,7 +63,7 @@ def plus(target: Int64s, to: int, source: Int64s, of: int, m: int, times: int) -
 
 @inline
 def add_counts(target: Int64s, to: int, source: Int64s, of: int, m: int) -> Any:
-    """Add `m` counts of one limb to others; return a number as long in bits as the largest sum."""
+    """Add `m` counts of one limb; return the bitwise OR of the sums, which bounds their length."""
     t, s, bits = np.uintp(to), np.uintp(of), np.int64(0)
     for n in range(np.uintp(m)):
         there = target[t + n] + source[s + n]

@@ -200,7 +200,7 @@ def contents_bucket(live: Live, state: int, slots: Int64s, row: int) -> int:
 
 @inline
 def bucket_of(live: Live, c: int, chain: int) -> int:
-    """Return the bucket of a configuration in list `chain`; NONE if that list lacks its state."""
+    """Return the bucket of a configuration in list `chain`; NONE if the list excludes its state."""
     state = live.state[c]
     if chain == BY_STATE:
         return state
@@ -303,7 +303,7 @@ def restart(live: Live, counters: Int64s, empty: Int64s) -> None:
 
 @kernel
 def move_over(live: Live, counters: Int64s, into: Live, room: Int64s) -> None:
-    """Copy all configurations into larger, empty arrays, whose counters are `room`."""
+    """Copy all configurations into larger, empty arrays, whose counters are in `room`."""
     for state in range(live.key_slot.shape[1]):
         c = live.head[BY_STATE, state]
         while c != NONE:

@@ -25,7 +25,7 @@ def last_before(keys: Int64s, limits: Int64s, wanted: Int64s, seen: Int64s, last
 
 @kernel
 def bounds_of_rivals(keys: Int64s, starts: Int64s, latest: Int64s, bounds: Int64s) -> None:
-    """Write, at each event, the least start after the start of every rival answer so far.
+    """Write, for each event, the least start that is later than the starts of all rival answers.
 
     ``starts[n]`` is the latest start of an answer that ends at event n, NONE without one; `latest`,
     (keys,), is that of each key so far.

@@ -264,7 +264,7 @@ def ends(
     time: TimeAxis | None,
     result_of: Callable[[R, int], Result | None],
 ) -> Iterator[tuple[int, Result]]:
-    """Yield each position where answers end, with `result_of` the machine there.
+    """Yield each position where answers end, with the result of `result_of` for its machine.
 
     `result_of` is called with the recogniser and the lowest start that the window allows; a false
     result means that no answer ends there. A result is valid until the next position is requested.
@@ -278,7 +278,7 @@ def ends(
 def _readings(
     plan: Clauses, recogniser: Callable[[], R], events: Iterable[Event], time: TimeAxis | None
 ) -> Iterator[tuple[Driver[R], int, R, int]]:
-    """Yield, for each event of a substream, the driver, its position, and the machine's reading."""
+    """Yield, for each event: the driver, the position, the substream's machine, the least start."""
     if time is None and isinstance(plan.window, TimeWindow):
         events = tuple(events)
         time = axis_for(plan.window, events, None)
@@ -291,7 +291,7 @@ def _readings(
 def labels_of_answer(
     plan: Plan, events: Sequence[Event], answer: ComplexEvent
 ) -> dict[int, frozenset[str]]:
-    """Return the labels of each position of an answer; any accepting run may assign them.
+    """Return the labels that accepting runs give to each position of an answer.
 
     A forward pass computes the states of runs over the answer; a backward pass keeps those that
     lead to acceptance. Linear in the length of the answer's interval.

@@ -26,7 +26,7 @@ class InContexts(Generic[Answer]):
         return self._recogniser.answers(lowest_start)
 
     def forget(self, before: int) -> None:
-        """Drop the runs that start before a position, but keep contexts: rivals never expire."""
+        """Drop the runs that start before a position; keep contexts: rivals may start earlier."""
         self._recogniser.forget(before)
 
     def reset(self) -> None:

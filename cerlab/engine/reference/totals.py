@@ -69,7 +69,7 @@ Grown: TypeAlias = list[tuple[int, Gain | None]]
 
 
 class Algebra(NamedTuple, Generic[T]):
-    """The operations on totals: of a new run, of two sets of runs, and after an event."""
+    """The operations on totals of runs: ``one`` run, ``plus`` to unite, ``times`` to add a gain."""
 
     one: T
     plus: Callable[[T, T], T]
@@ -268,7 +268,7 @@ def _least(first: Iterable[Least], second: Iterable[Least]) -> tuple[Least, ...]
 
 
 class Sliding:
-    """Totals of one group in a sliding window: two stacks, between which an end moves once."""
+    """Totals of one group in a sliding window, kept in two stacks at amortised constant cost."""
 
     def __init__(self) -> None:
         self._new: list[tuple[int, Total]] = []

@@ -71,7 +71,7 @@ class Line:
     def moved_bound(
         self, back: Sequence[TimeWindow | AttributeWindow], step: HoldWithin | ExceptIf, n: int
     ) -> int:
-        """Return the first start that, moved by look-backs, satisfies the bound of a step."""
+        """Return the first start that look-backs move to the bound of a step or later."""
         first, every = self.bound(step, n), range(len(self.positions))
         return next((i for i in every if self.look_back(back, i) >= first), len(every))
 
@@ -133,7 +133,7 @@ def _ended(
     time: TimeAxis | None,
     reader: Callable[[AnyMachine], R],
 ) -> Iterator[tuple[R, int, int, Callable[[int], int]]]:
-    """Yield, at each end of answers, the machine that has just read it, and where its answers move.
+    """Yield, at each end of answers, the machine that has read it, and the end after all waits.
 
     Each comes with the least start that survives, the position that the end is carried to, and a
     function from each start to the position that answers begin with.

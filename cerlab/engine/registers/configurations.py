@@ -292,7 +292,7 @@ def _stack(depth: int) -> k.Stack:
 
 
 def _final() -> k.Table:
-    """Return a table for the enumeration, in which state 0 is final."""
+    """Return a table with one state, which accepts, for the kernel that lists answers."""
     cell = np.zeros((1, 1), np.int32)
     return k.Table(cell, cell, cell, cell, cell, np.ones(1, np.uint8), np.zeros(1, np.int64))
 
@@ -304,7 +304,7 @@ def _scratch() -> k.Scratch:
 
 
 def _entry() -> k.Partitions:
-    """Return one partition for the enumeration, whose entries begin the pool."""
+    """Return one partition, for the kernel that lists answers; its entries begin the pool."""
     zero = np.zeros(1, np.int64)
     return k.Partitions(
         start=zero,

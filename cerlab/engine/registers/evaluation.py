@@ -181,7 +181,7 @@ class RegisterRun:
             self.configurations.list_by(self.tables.key_slot)
 
     def _lowest_order(self) -> int:
-        """Return the lowest order of a run's start; with a strategy, rivals start anywhere."""
+        """Return the lowest order of a start that can still matter; 0 under a strategy."""
         return self._windows.lowest_order(self.position) if self._selection is None else 0
 
     @property
@@ -215,7 +215,7 @@ class RegisterRun:
         return self.configurations.named()
 
     def resume(self, values: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
-        """Restore a saved state, whose stream may be another; forget all events read.
+        """Restore a saved state, to read another stream from its next event on.
 
         Raises `BadData`, ValueError, TypeError and others for other values.
         """

@@ -191,7 +191,7 @@ def _program(states: int, moves: tuple[Move, ...], is_partitioned: bool) -> Regi
 
 
 def _of_marks(T: Srt) -> _Follow:
-    """Return a function from pairs (state, whether an event is marked) to the moves there."""
+    """Return a function from a state and whether a match has begun to the moves from there."""
     leaving, F = outgoing(T), T.F
 
     def follow(key: _Key) -> Iterator[tuple[_Does, _Key]]:
@@ -205,7 +205,7 @@ def _of_marks(T: Srt) -> _Follow:
 
 
 def _of_intervals(T: Srt, first_writes: frozenset[str]) -> _Follow:
-    """Return a function from (state, whether a run has started) to the moves there.
+    """Return a function from a state and whether a run has started to the moves from there.
 
     The state before any run stays. A run that begins also writes `first_writes`.
     """

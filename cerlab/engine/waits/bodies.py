@@ -39,7 +39,7 @@ from cerlab.model.event import Event, with_values
 
 
 class AutomatonBody:
-    """An automaton before a wait: the tECS reads an end when its answers are decided."""
+    """The tECS of an automaton before a wait; it reads an end of answers when the wait is over."""
 
     def __init__(self, plan: Plan, tables: LearnedTables) -> None:
         self._tables = tables
@@ -47,7 +47,7 @@ class AutomatonBody:
         self._least = np.zeros(1, np.int64)
 
     def read(self, ends: Ends, keys: int) -> Iterator[AnswerBatch]:
-        """Yield the answers at decided ends, each moved to its later end."""
+        """Yield the answers at ends whose waits are over, each moved to its later end."""
         self._make_room(keys)
         if len(ends.of) <= FEW:
             yield from self._read_few(ends)
@@ -297,7 +297,7 @@ class TransducerBody:
         self._events[position] = event
 
     def read(self, ends: Ends, keys: int) -> Iterator[Iterator[ComplexEvent]]:
-        """Yield the answers at decided ends, each moved to its later end."""
+        """Yield the answers at ends whose waits are over, each moved to its later end."""
         for row in zip(*(column.tolist() for column in ends), strict=True):
             yield from self.read_one(*row)
 

@@ -44,7 +44,7 @@ Source: TypeAlias = Window | int | Moved
 
 
 def sources_of(number: int, branch: WaitBranch) -> list[Source | None]:
-    """Return the source of each step's bound; None for steps without a bound on starts."""
+    """Return the key of each step's bound on starts in `bounds`; None for steps without a bound."""
     sources: list[Source | None] = []
     many = 0
     for step in branch.steps:
@@ -74,7 +74,7 @@ class _Line:
         """The least start that satisfies all bounds, at the last event."""
 
     def columns(self) -> list[list[Any]]:
-        """Return the lists with one element for each event."""
+        """Return the lists that hold one element for each event."""
         return [self.positions, *self.times, *self.inside, *self.starts]
 
 
@@ -103,7 +103,7 @@ class LookBacks:
         times: Sequence[Instants],
         bounds: Sequence[Int64s],
     ) -> list[Int64s]:
-        """Read a whole stream; return the least start under each bound, at each event.
+        """Read a whole stream; return, for each bound and event, the least permitted start.
 
         A least start may be later than the event itself: then no start survives there.
         """

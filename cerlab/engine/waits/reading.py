@@ -294,7 +294,7 @@ def _look_back(
     times: Sequence[Instants],
     bounds: Sequence[Int64s],
 ) -> Sequence[Int64s]:
-    """Read a batch with look-backs; return the least start under each bound, at each event."""
+    """Read a batch; return, for each bound and event, the least start that look-backs permit."""
     least = np.zeros((len(bounds), len(keys)), np.int64)
     columns, wanted = [*map(list_of, times)], [each.tolist() for each in bounds]
     rows = zip(keys.tolist(), positions.tolist(), strict=True)

@@ -185,7 +185,7 @@ class WaitRun:
         return self._carried(self._reader.arrivals(rows))
 
     def _carried(self, arrivals: Arrivals) -> list[ComplexEvent]:
-        """Read events into the stage; return the answers that they decide."""
+        """Read events; return the answers whose waits are then over."""
         known = self._stage.read(arrivals, None if self.is_over else self._reader.now)
         self._due = self._stage.due()
         answers = list[ComplexEvent]()

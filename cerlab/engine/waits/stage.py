@@ -77,7 +77,7 @@ NO_ENDS = ends_at(NO_PLACES, NO_PLACES, NO_PLACES)
 
 
 class Arrivals(NamedTuple):
-    """A batch of events with the inputs of the stage."""
+    """A batch of events, as a `Stage` reads it."""
 
     positions: Int64s
     keys: Int64s  # (events,): the substream, or NONE
@@ -165,7 +165,7 @@ class Queue:
 
 
 def _join(parts: Sequence[tuple[int, Instants, Ends]]) -> tuple[Instants, Ends]:
-    """Return batches of ends and times as one batch, ordered by number."""
+    """Return batches of ends and times as one batch, in the order of the first component."""
     if len(parts) < 2:
         return parts[0][1:] if parts else (NO_PLACES, NO_ENDS)
     _, times, ends = zip(*sorted(parts, key=lambda part: part[0]), strict=True)
@@ -180,7 +180,7 @@ class Stage:
     """
 
     def __init__(self, branches: Sequence[WaitBranch], waits: Sequence[Length]) -> None:
-        """Create the queues of ends; `waits` are the lengths that have clocks."""
+        """Create the queues of waiting ends; `waits` are the lengths of waits, one per clock."""
         self._clocks = len(waits)
         self._steps = [branch.steps for branch in branches]
         self._sources = [sources_of(n, branch) for n, branch in enumerate(branches)]
@@ -208,7 +208,7 @@ class Stage:
         return due
 
     def fate(self, branch: int, position: int, bounds: Mapping[Source, int]) -> tuple[int, bool]:
-        """Return the lowest permitted start at a position, and whether answers may remain.
+        """Return the lowest start that the steps permit at a position, and whether any end is kept.
 
         The end is the event at a position, and the branch has no wait. `bounds` are those there.
         """

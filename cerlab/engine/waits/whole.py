@@ -48,7 +48,7 @@ from cerlab.model.stream import (
 
 
 class WholeStream:
-    """A whole stream, read as one batch of the stage."""
+    """A whole stream, read as one batch by a `Stage`."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class WholeStream:
         self.now: Now = None if stream.until == "end" else reader.now
 
     def ends(self, branches: Sequence[WaitBranch]) -> list[Ends]:
-        """Return the decided ends of each branch."""
+        """Return, for each branch, the ends of answers and the events to which waits move them."""
         return Stage(branches, self._waits).read(self.events, self.now)
 
     def answers(
@@ -130,7 +130,7 @@ class WholeStream:
         return self.stream.with_columns({n: self._column(*p) for n, p in places.items()})
 
     def _scattered(self, ends: Ends) -> tuple[Int64s, NDArray[np.bool_]]:
-        """Return where the end at each event moves to, and whether that is decided."""
+        """Return, for each event, the later end of its answers, and whether there is one."""
         to = np.zeros(len(self.events.keys), np.int64)
         known = np.zeros(len(to), np.bool_)
         at = np.searchsorted(self.events.positions, ends.of)
@@ -173,7 +173,7 @@ class WholeStream:
 
 
 class TransducerRuns(NamedTuple):
-    """A transducer evaluated at some ends of answers."""
+    """A transducer before a wait, with the ends of its answers that the waits keep."""
 
     evaluation: RegisterEvaluation
     ends: Ends
