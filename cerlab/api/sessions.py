@@ -406,7 +406,7 @@ class RowSession(_Session[Any]):
         if query.stages is not None and not has_labels(query, live=True):
             raise Unsupported(
                 "CER0408",
-                "a waiting answer of this formula may come from two parts or two ends",
+                "an answer that waits may be found twice: by two parts of the formula, or two ends",
                 hint="query.open() returns them without labels, query.run(..).table() at the end",
             )
         self._query = query

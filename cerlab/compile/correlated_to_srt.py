@@ -450,7 +450,7 @@ def _demand(fresh: Fresh, A: LabelledSrt, condition: Atomic) -> LabelledSrt:
 def _on_names(
     fresh: Fresh, written: Correlation, A: LabelledSrt, condition: On | Correlation
 ) -> LabelledSrt:
-    """Return the runs of A that satisfy a condition; hints of errors quote `written`."""
+    """Return the runs of A that satisfy a condition; errors quote the condition `written`."""
     if isinstance(condition, On):
         return demand_of_label(A, condition)
     return restrict(A, condition, fresh, written)

@@ -93,7 +93,7 @@ class Immutable:
         raise UsageError(
             "CER0854",
             f"'{name}' of a {kind} cannot be set: it does not change",
-            hint="create another one from another text or other events",
+            hint="create a new object from another text or other events",
         )
 
 
@@ -107,7 +107,7 @@ class WaitStages:
 
     @cached_property
     def on_registers(self) -> WaitStages:
-        """The machines if transducers, not automata, find all answers that wait."""
+        """The machines of the query with transducers in place of automata."""
         return WaitStages(self._query, on_registers=True)
 
     @cached_property
@@ -212,7 +212,7 @@ class Pattern(Drawable, Immutable):
 
     @cached_property
     def first_order(self) -> Pattern:
-        """The query with the meaning of FO-CEL."""
+        """The query, interpreted as FO-CEL."""
         return Pattern(self.ast, schema=self.schema, source=self.source, logic="fo")
 
     def replaced(self, **clauses: Any) -> Pattern:

@@ -42,7 +42,7 @@ from cerlab.model.clauses import AttributeWindow, EventWindow
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A window on the marks of an expression, as one of its parts sees it.
+    """A window on the marks of an expression, for one of its subexpressions.
 
     `before` and `after` are True if some mark of the body always precedes or follows the part.
     """

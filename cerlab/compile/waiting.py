@@ -242,7 +242,7 @@ def _then(phi: cel.Formula, step: _Step) -> Iterator[_Branch]:
 
 
 def _may_be_last(branch: _Branch) -> bool:
-    """Return whether steps of the right side of ``;`` can be applied to the sequence's answers.
+    """Return whether steps of the right side of ``;`` can be applied to the whole sequence.
 
     A bound on the start of the right side has to be a bound on the last event.
     """

@@ -49,7 +49,7 @@ class Numbers(NamedTuple):
     columns need more than 64 bits.
     """
 
-    parts: tuple[Integers, ...]  # one of (events,) for each part, the lowest first
+    parts: tuple[Integers, ...]  # an array (events,) for each part, the lowest part first
     present: Bytes  # (events,): 1 where the value is not NULL
     exponent: int
     whole: bool
@@ -437,7 +437,7 @@ def group_rows(totals: EndTotals, by: Sequence[Int64s]) -> EndTotals:
             return column
         if column.dtype == object or largest(column) * len(column) <= MOST_INTEGER:
             return np.add.reduceat(column[order], begins)[by_row]
-        # halves, so that Python's integers are only those of sums, not those of rows
+        # sum 32-bit halves: only the sums, not the rows, then become Python integers
         high = np.add.reduceat(column[order] >> 32, begins)[by_row]
         low = np.add.reduceat(column[order] & (1 << 32) - 1, begins)[by_row]
         if largest(high) >= 1 << 30:

@@ -56,7 +56,7 @@ class _Latest(NamedTuple):
     keys: Int64s  # (events,)
     times: Int64s  # (events,)
     time: Int64s  # (substreams,)
-    is_given: NDArray[np.bool_]  # (substreams,): whether the substream had an end
+    is_given: NDArray[np.bool_]  # (substreams,): whether THROTTLE has kept an end of the substream
 
 
 MOST = np.iinfo(np.int64).max

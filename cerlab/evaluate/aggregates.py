@@ -216,7 +216,7 @@ def _window(text: str | None, names: Collection[str]) -> Window | None:
         query = parse_ceql(f"SELECT * WHERE A WITHIN {text}")[0]
     except CerlabError:
         query = None
-    # compared whole, since the text might add other clauses after the window
+    # compare the whole query: the text might add other clauses after the window
     if query is None or "end" not in names or query != CeqlQuery(Atom("A"), window=query.window):
         raise UsageError(
             "CER0868",
@@ -235,7 +235,7 @@ def _label_columns(pattern: Pattern, names: Iterable[str]) -> Iterator[NamedColu
             raise UsageError(
                 "CER0866",
                 f"rows are not grouped by '{column.name}'",
-                hint='by "start", "end", "key", attributes of PARTITION BY, and attributes of '
+                hint='group by "start", "end", "key", attributes of PARTITION BY, or attributes of '
                 "labels that hold one event",
             )
         yield column

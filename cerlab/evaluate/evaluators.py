@@ -307,8 +307,7 @@ class CompiledInContext(CompiledTecs):
         if self.plan.consume is not Consume.NONE:
             raise Unsupported(
                 "CER0403",
-                "kernels do not support CONSUME BY with a strategy inside a formula, which "
-                "restarts at each answer",
+                "kernels do not support CONSUME BY with a strategy inside the formula",
                 hint="evaluators that support it: reference, automaton, tecs",
             )
 

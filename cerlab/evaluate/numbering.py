@@ -59,7 +59,7 @@ class Numbering:
                 rests = (total.sums[3 * n + 2] for total in totals)
                 units = [_zeros(rest) - EXPONENT for rest in rests if rest]
                 unit = min(0, values.numbers(attribute).exponent, *units)
-                # whole limbs, so that few values need another unit; no double needs a lower one
+                # round down to whole limbs, so that later values rarely need a smaller unit
                 self._units[n] = max(unit // BITS * BITS, -EXPONENT)
         self._ranks = [Ranks() for _ in request.extremes]
         for n, (measure, ranks) in enumerate(zip(request.extremes, self._ranks, strict=True)):

@@ -321,7 +321,7 @@ def _refusal(pattern: AnyPattern) -> str:
     except (Unsupported, IllFormed, ResourceLimit) as error:
         poll()
         return error.message
-    raise AssertionError("a machine takes the pattern")
+    raise AssertionError("a pattern without a machine was compiled")
 
 
 def _auto(pattern: AnyPattern) -> Evaluator:

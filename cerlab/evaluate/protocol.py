@@ -79,7 +79,7 @@ class Evaluator(Protocol):
         raise Unsupported(
             "CER0408",
             f'evaluator="{self.name}" gives no labels',
-            hint='evaluator="reference" does, and "compiled" if there is an automaton',
+            hint='use evaluator="reference", or "compiled" for queries with an automaton',
         )
 
 

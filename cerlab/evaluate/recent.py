@@ -47,7 +47,7 @@ class Recent:
         return [event for part in self._parts for event in part.events]
 
     def part(self, first: int, until: int) -> tuple[Stream, int]:
-        """Return kept events from `first` to before `until`, or more, and their first position."""
+        """Return stored parts that include events `first` to `until - 1`, and their position."""
         at, parts = self.offset, list[Stream]()
         begin = at
         for part in self._parts:

@@ -524,7 +524,7 @@ def _check_waits(pattern: Pattern, request: Request) -> None:
     if not has_labels(pattern, live=True):
         raise Unsupported(
             "CER0418",
-            "a waiting answer of this formula may come from two parts or two ends",
+            "an answer that waits may be found twice: by two parts of the formula, or two ends",
             hint="aggregate a whole stream: query.run(..).aggregate(..)",
         )
     if request.window is not None:

@@ -168,7 +168,8 @@ class FilteredRun(Around):
         if tested.plan.counts or not isinstance(tested.plan.window, EventWindow | None):
             raise Unsupported(
                 "CER0403",
-                "no session compares positions or times of a substream after testing answers",
+                "after a filter that is tested on answers, sessions support no WITHIN in time, "
+                "nor WITHIN and STRICT over substreams",
                 hint="cerlab.evaluate supports the query, on streams that are read as a whole",
             )
         self._pattern, self._tested = pattern, tested

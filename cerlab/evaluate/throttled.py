@@ -73,7 +73,7 @@ class Throttled(Evaluator):
         from cerlab.engine.answers import BatchedAnswers  # NumPy loads here
 
         throttle, ast = self._read(stream), self.pattern.ast
-        # throttled answers still consume, and a waiting answer ends at an earlier event
+        # read every end: throttled answers also consume events, and waits move ends
         if ast.consume is not Consume.NONE or waits(ast.formula):
             answers = inner.answers(stream)
         else:

@@ -89,7 +89,7 @@ def value(make: Callable[..., object]) -> Rule:
 
 
 def place_at(text: str, at: int, length: int) -> SourcePlace:
-    """Return the place of a number of characters from an offset on."""
+    """Return the place of `length` characters of a text from index `at` on."""
     line = text.count("\n", 0, at) + 1
     column = at - (text.rfind("\n", 0, at) + 1) + 1
     return SourcePlace(text, Span(line, column, line, column + max(1, length)))
@@ -172,7 +172,7 @@ def _expected_after(language: Language, prefix: str, start: str) -> tuple[str, .
     try:
         parser.exhaust_lexer()
         terminal_names = parser.accepts()  # type: ignore[no-untyped-call]  # lark leaves it untyped
-    except LarkError:  # the cut changed how the prefix is read: expect nothing rather than guess
+    except LarkError:  # the end of the prefix cuts a token: expect nothing rather than guess
         return ()
     signs = {terminal.name: terminal.pattern.value for terminal in lark.terminals}
     word_of = {name: sign if sign.isalpha() else f"'{sign}'" for name, sign in signs.items()}

@@ -291,7 +291,7 @@ def substituted(atom: pred.Atom, values: Mapping[str, Value]) -> pred.Atom:
             case pred.Negated(inner):
                 result = pred.Negated(substitute(inner))
             case _:
-                raise AssertionError("an attribute of another event, which predicates do not have")
+                raise AssertionError("predicates read only one event")
         is_constant = not any(isinstance(leaf, pred.Attribute) for leaf in leaves_of(result))
         return pred.Constant(evaluate(NOWHERE, result)) if is_constant else result
 

@@ -77,7 +77,7 @@ def minterms(
 def _minterms_among(
     predicates: Sequence[pred.Predicate], every: Sequence[pred.Atom], events: EventSet
 ) -> Iterator[Minterm]:
-    """Yield the minterms of a set of events, some again when an example is found."""
+    """Yield the minterms of a set of events; one without an example may come again with one."""
     substitutes = {atom: substituted(atom, events.values) for atom in every}
     groups = components(tuple(dict.fromkeys(substitutes.values())))
     choices = [_choices(group, events.domains) for group in groups]

@@ -207,7 +207,7 @@ class ExpressionBuilder:
                 "running-final",
                 f"{node.meta[MODE]} is allowed only before FIRST, LAST and aggregates",
                 self._place(node),
-                "PREV(FINAL LAST(x.c)) steps from the final row",
+                "for the row before the last row of x in the match, write PREV(FINAL LAST(x.c))",
             )
         expression = self._operation(node) or self._leaf(node)
         self._depth -= 1
@@ -305,7 +305,7 @@ class ExpressionBuilder:
         casts = (each.to.this for each in node.this.find_all(exp.Cast))
         if is_text and exp.DataType.Type.DECIMAL in casts:
             hint = "CAST(ROUND(x, 2) AS VARCHAR) is the text of a double"
-            raise unsupported("the text of a DECIMAL", self._place(node), hint)
+            raise unsupported("a cast of a DECIMAL to text", self._place(node), hint)
 
     def _sides(self, node: exp.Expr) -> tuple[ex.Expression, ex.Expression]:
         return self._build(node.this), self._build(node.args["expression"])
@@ -659,7 +659,7 @@ class _PatternBuilder(Transformer[Any, Any]):
                 "quantifier",
                 f"{{{lo},{hi}}} allows no count: the bounds are lo <= hi and hi >= 1",
                 self._place(meta),
-                "() is the pattern of no row",
+                "for a pattern that reads no row, write ()",
             )
         return rp.Repetition(body, lo, hi, reluctant is not None)
 

@@ -121,7 +121,7 @@ def choices_of(head: Todo | Loop, rest: Stack, at_start: bool, at_end: bool) -> 
     p, is_excluded = head
     match p:
         case rp.Variable():
-            raise AssertionError("a variable reads a row")
+            raise AssertionError("a variable has no choices: it reads a row")
         case rp.Empty():
             return [rest]
         case rp.PartitionStart():

@@ -173,7 +173,7 @@ class _Groups(NamedTuple):
             if row < len(own):
                 return before + int(own[row])
             before, row = before + len(codes), row - len(own)
-        raise AssertionError("the group has the row")
+        raise AssertionError("the group has fewer rows than expected")
 
 
 def _groups_of_keys(keys: _Keys, rows: FileTable, file: IO[bytes]) -> _Groups | None:

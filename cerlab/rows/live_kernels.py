@@ -30,7 +30,7 @@ class Rows(NamedTuple):
     following: Int64s  # (rows,), in the partition, or NONE
     ordinal: Int64s  # (rows,), the number of rows before it in its partition
     letter: Int64s  # (rows,), bit v: the condition of variable v holds
-    state: Int32s  # (rows,), of the path before the row
+    state: Int32s  # (rows,): the state of the path before the row
     step: Int32s  # (rows,), the next step to try; the step before it maps a row of the path
     failed: Int64s  # (rows,), bit q: no match continues from state q here
 

@@ -167,7 +167,7 @@ class LiveSets:
                 return None
             if step.variable in letter and self.lives(following, step.target):
                 return step
-        raise AssertionError("the state is not live")
+        raise AssertionError("a live state has no step to a live state")
 
 
 def live_before(steps: Sequence[Steps], following: States, letter: Letter) -> States:

@@ -199,7 +199,7 @@ class Failures(NamedTuple):
     """True if the table is used."""
     key: Int64s  # (capacity, 2 + registers); capacity is a power of 2
     probe: Int64s  # (2 + registers,)
-    register: Int32s  # (registers, 3): a row or label of a name, with offset; SIZE of a name; OWN
+    register: Int32s  # (registers, 3): the kind of each (row, label, size, own row), name, offset
 
 
 class SearchArrays(NamedTuple):

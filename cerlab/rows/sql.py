@@ -50,7 +50,7 @@ def sql(query: str, tables: Mapping[str, Any]) -> pa.Table:
     try:
         alone = parse_rows(query)
     except CerlabError:
-        alone = None  # the SQL around a clause, or an error that is raised again below
+        alone = None  # SQL around the clause, or an error that is raised again below
     if alone is not None and alone.select is not None:
         for name, table in tables.items():
             if name.upper() == alone.select.table.upper():
@@ -154,7 +154,7 @@ def first_clause(text: str) -> _Clause | None:
             if first and tokens[first - 1].text.upper() not in _BEFORE_TABLES:
                 place = place_at(text, token.start, len(token.text))
                 hint = "put the join into a subquery: FROM (SELECT ..) AS t MATCH_RECOGNIZE (..)"
-                raise unsupported("a join as the input", place, hint)
+                raise unsupported("a join as the input of MATCH_RECOGNIZE", place, hint)
             input_text = text[begin : token.start].strip()
             name = input_text
             if ")" in input_text or "." in input_text:

@@ -195,7 +195,7 @@ class Compiler:
             case ex.Aggregate():
                 return self._aggregate(e)
             case ex.Literal() | ex.Classifier():
-                raise AssertionError("a literal is of the row, and a label is read above")
+                raise AssertionError("literals and labels are compiled before")
             case _:
                 return self._operation(e)
 

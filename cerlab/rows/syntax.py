@@ -381,7 +381,7 @@ def _check_nesting(query: RowPattern, call: object, body: ex.Expression | ex.All
                 "nesting",
                 "navigation and aggregates do not nest, except PREV and NEXT of FIRST or LAST",
                 place_of(query, call),
-                "PREV(LAST(x.c, 1), 2) steps from the row where LAST lands",
+                "for example PREV(LAST(x.c, 1), 2): two rows before the row of LAST(x.c, 1)",
             )
 
 

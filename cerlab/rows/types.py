@@ -304,7 +304,7 @@ class _Scope:
         kinds = [self.type_of(each).kind for each in arguments]
         if Kind.LIST in kinds:
             place = place_of(self.query, arguments[kinds.index(Kind.LIST)])
-            raise mismatch("a list is a whole measure, not an operand", place)
+            raise mismatch("a list can only be a whole measure, not an operand", place)
         try:
             return rule(name, kinds)
         except WrongKind as error:

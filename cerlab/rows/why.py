@@ -58,7 +58,9 @@ def why_rows(query: RowPattern, table: Any, rows: Iterable[int] | None = None) -
     numbers = tuple(sorted(set(rows)))
     if not numbers:
         message = "expected at least one row, got none"
-        raise UsageError("CER0835", message, hint="leave rows out to learn why there is no match")
+        raise UsageError(
+            "CER0835", message, hint="call why without rows to learn why there is no match"
+        )
     return _out_of_place(scope, numbers) or _why_these(scope, numbers)
 
 

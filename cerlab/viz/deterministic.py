@@ -177,7 +177,7 @@ class Cube(NamedTuple):
 
 
 def cubes(symbols: Sequence[int], every: Sequence[int], width: int) -> list[Cube]:
-    """Return cubes that contain all `symbols`, but nothing else of `every`.
+    """Return cubes that contain all `symbols` and no other element of `every`.
 
     Vectors outside `every` do not occur, so a cube may contain them. Each cube is prime: no bit of
     it can be dropped. Negative tests are dropped first, so the rest states properties that an event

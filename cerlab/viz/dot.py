@@ -131,7 +131,7 @@ def _distance(graph: Graph, theme: Theme) -> str:
 
 
 def _is_passed_below(loop: Edge, graph: Graph, theme: Theme) -> bool:
-    """Return whether no edge passes a loop's label: all edges at its state are level.
+    """Return whether all edges at a loop's state are level, so that none crosses the loop's label.
 
     An edge is level if it is the only one from its source and the only one to its target.
     """

@@ -109,7 +109,7 @@ DIRECTIONS = ("LR", "TB", "RL", "BT")
 
 
 def laid_out(graph: Graph, rankdir: str | None, size: Any) -> Graph:
-    """Return the picture with another direction and greatest size; None keeps those it has.
+    """Return the picture with another direction and size; None keeps the present value.
 
     Raises `UsageError` for an unknown direction and for a size that is not two positive numbers.
     """

@@ -222,7 +222,7 @@ _CORNERS = re.compile(r'points="([^"]*)"')
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """A row of the table of active states: its place, and the most entries of all snapshots."""
+    """A row in the table of active states: its top, and its most entries in any snapshot."""
 
     top: float
     entries: int
@@ -355,7 +355,7 @@ def _together(snapshots: Sequence[TecsSnapshot]) -> Graph:
 
 
 def _first(snapshots: Sequence[TecsSnapshot]) -> int:
-    """Return the first event whose nodes have a column; earlier ones share one."""
+    """Return the first event with its own column; nodes of all earlier events share a column."""
     return max(0, snapshots[0].position - 1)
 
 

@@ -202,7 +202,7 @@ def _diameter(name: tuple[str, ...]) -> int:
 
 
 def _states(graph: Graph, columns: list[list[int]], names: list[tuple[str, ...]]) -> Iterator[str]:
-    """Yield the nodes, each beside the one before it."""
+    """Yield the TikZ nodes of all states, placed relative to each other."""
     ahead, beside, behind = _SIDES[graph.direction]
     start = "initial" if behind == "left" else f"initial {behind}"
     for c, column in enumerate(columns):
@@ -308,7 +308,7 @@ def _spread(
 def _ways(
     arrows: Sequence[Arrow], places: dict[int, complex], initial: Sequence[int], look: Look
 ) -> tuple[int, list[Way]]:
-    """Return how to draw each edge, and the number of labels that overlap something.
+    """Return a way to draw each edge, and the number of labels that overlap something.
 
     Edges between states are drawn first, then loops where they cross no edge, then labels, those
     of loops first: they have the fewest places.
@@ -363,7 +363,7 @@ def _cost(way: Way, boxes: Sequence[Box], curves: Iterable[Sequence[complex]]) -
 
 
 def _routes(p: complex, q: complex, radius: float, *, both: bool) -> Iterator[Route]:
-    """Yield curves from p to q, the plainest first; of two directions each bends to its left."""
+    """Yield curves from p to q, the straightest first; with `both` directions, only left bends."""
     if not both:
         yield "", _curve(p, q, 0, radius)
     for angle, way in product((30, 45, 60), ("left", "right")):

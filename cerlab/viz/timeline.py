@@ -147,7 +147,7 @@ def _rows_of(rows: Sequence[Row]) -> dict[ComplexEvent, frozenset[int]]:
 def _comparable(
     rows: Sequence[Row], rows_of: Mapping[ComplexEvent, frozenset[int]]
 ) -> dict[ComplexEvent, frozenset[int]]:
-    """Return the answers that all rows can be searched for.
+    """Return the answers in the part of the stream for which every row is listed.
 
     If a row is not listed to its end, it is unknown whether later answers are in it.
     """
@@ -194,7 +194,7 @@ def _selection(
 def _by_interest(
     rows_of: Mapping[ComplexEvent, frozenset[int]], rows: int, answers: int
 ) -> Iterator[tuple[int, ComplexEvent]]:
-    """Yield answers in the order in which they are chosen, each with the row it is for.
+    """Yield answers, the most interesting first, each with the number of a row that has it.
 
     Answers that distinguish rows come first, with a quarter of the room reserved for common ones.
     """

@@ -281,7 +281,7 @@ def _at_odds(goal: Goal, a: CelDerivation, b: CelDerivation) -> bool:
 def _agreeing(
     part: Part, phi: cel.And, lefts: Sequence[CelDerivation], rights: Sequence[CelDerivation]
 ) -> Iterator[CelDerivation]:
-    """Yield derivations of AND: valuations of both sides, or with failures of one side."""
+    """Yield derivations of AND: valuations that both sides have, or one side with failures."""
     # AND reads all labels (`contexts`), so equal valuations are equal derivations
     by_valuation = {d.valuation: d for d in rights}
     for a in lefts:
@@ -467,7 +467,7 @@ class Part(deduction.Part[Formula, Valuation | None]):
 
 
 def of_atom(part: Part, phi: cel.Atom) -> Iterator[CelDerivation]:
-    """Yield derivations of an atom: matching events; with failures also others, or no event."""
+    """Yield derivations of an atom: matching events; as failures also wrong or missing ones."""
     goal, context, path = part.goal, part.context, part.path
     visible = phi.type in context.visible
     for i in _candidates(goal) if visible else range(goal.lo, goal.hi + 1):

@@ -254,7 +254,7 @@ class Chart(Generic[D]):
         """Store a derivation unless it is too costly or a better one with equal `item` exists."""
         spend(own=self._goal.budget)
         price = cost(d.failures)
-        # the surcharge only refuses: it is equal for derivations with equal `item`
+        # the surcharge only excludes: derivations with equal `item` have the same
         if price + self._surcharge(d) > self._goal.allowance:
             return False
         key, rank = self._item(d), (price, blame(d.failures))

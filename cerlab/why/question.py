@@ -196,10 +196,7 @@ class SremoQuestion:
             raise UsageError(
                 "CER0835",
                 "no positions are given",
-                hint=(
-                    "a stream shows a SREMO at the last event that it marks, so give at least one "
-                    "position"
-                ),
+                hint="give at least one: a SREMO is detected at the last event that it marks",
             )
 
 
@@ -304,7 +301,7 @@ def compares_with_all(phi: Formula) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The effect of the rest of a formula on a subformula's labels and ends.
+    """The context of a subformula: its labels that matter, and the ends of a match that it forms.
 
     `every` are all labels of the formula, `visible` those whose events are in the answer, `read`
     those that parts above read. `leading` and `trailing` are true if the subformula begins or ends

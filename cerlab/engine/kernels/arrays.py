@@ -116,7 +116,7 @@ class Partitions(NamedTuple):
     room: Int64s  # (partitions,), reserved there
     length: Int64s  # (partitions,), used
     idle: Int32s  # (partitions,)
-    epoch: Int64s  # (partitions,): the reset that each has seen
+    epoch: Int64s  # (partitions,): the last reset (CONSUME BY ANY) that each has applied
     events: Int64s  # (partitions,), events read
     active: Int64s  # (partitions,): bit q if state q < 63 is active; bit 63: others are
 

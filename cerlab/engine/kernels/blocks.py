@@ -71,7 +71,7 @@ class Cells(NamedTuple):
     base: Int64s  # (partitions,): where each block begins in the pool
     size: Int64s  # (partitions,): cells per row of the block, a power of two or 0
     live: Int64s  # (partitions, 2): the first open start, and the end; later cells are 0
-    epoch: Int64s  # (partitions,): the reset that each has seen
+    epoch: Int64s  # (partitions,): the last reset (CONSUME BY ANY) that each has applied
     idle: Int32s  # (partitions,)
 
 
@@ -280,7 +280,7 @@ def move_runs(
         # copy all sources before writing any target, since a target may also be a source
         if move.target[o] != NONE and is_among(only, targets[o]):
             of, to = first + sources[o] * width * size, moved + (o - low) * width * m
-            # only counts of one limb: the loops over rows would cost twice as much
+            # one number of one limb: loops over groups and columns would double the cost
             if width == 1:
                 copy(scratch, to, pool, of, m)
                 continue

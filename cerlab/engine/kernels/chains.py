@@ -42,7 +42,7 @@ class Chains(NamedTuple):
 
     records: Records
     heads: Int32s  # (partitions * states,): at p * states + q, the newest record in state q
-    epoch: Int64s  # (partitions,): the reset that each has seen
+    epoch: Int64s  # (partitions,): the last reset (CONSUME BY ANY) that each has applied
     search: ChainSearch
     answers: k.Answers
     counters: Int64s  # (REGISTERS,)

@@ -139,7 +139,7 @@ class LabelTables(NamedTuple):
 
     final: Bytes  # (states,)
     mark: Int32s  # (moves,): the label set, NONE where the event is skipped
-    by_place: Int32s  # (symbols for places, places, places): the label set, or SEVERAL
+    by_place: Int32s  # (place symbols, before, after): the label set, or SEVERAL
     symbols: Int32s  # (events,), those for places
     changes: Int64s  # (states,), or EVERYWHERE
     change_first: Int64s  # (states,)
@@ -166,7 +166,7 @@ class Trellis(NamedTuple):
     next: Int32s  # (room,): the next older configuration with the same hash
     members: Int32s  # (room,)
     on: Int32s  # (room,): the next step of each configuration in the walk
-    inside: Int64s  # (room,): the last set that has the configuration
+    inside: Int64s  # (room,): the number of the last set of configurations that contains it
     begin: Int32s  # (room + 1,)
     mark_of: Int32s  # (room,)
 

@@ -306,7 +306,7 @@ class Events(NamedTuple):
     symbols: Symbols  # (events,)
     codes: NDArray[np.signedinteger[Any]]  # (events,): the partition, NONE for no partition
     positions: Int64s  # (events,)
-    lowest: Int64s  # (events,): the first start in the window; empty if partitions count
+    lowest: Int64s  # (events,): the first start in the window, unless partitions count events
     restarts: Bytes = NO_RESTARTS  # (events,)
     idles: Int32s = NO_IDLE_STATES  # (events,)
     silent: Bytes = NO_RESTARTS  # (events,)

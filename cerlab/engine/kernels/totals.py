@@ -89,9 +89,9 @@ def total_ends(
     begin, move, settles = moves.begin, moves.move, counters[SETTLES] != 0
     # a run that starts now belongs to no group yet
     one = Layout(1, 1, layout.least, layout.at)
-    # one count of one limb: the loops over rows would cost twice as much
+    # with one number of one limb per start, no loop over rows, which would double the cost
     plain = width == 1 and not options.by_start
-    # two stacks hold sums over all starts, and one matrix for a single group
+    # two stacks need sums over all starts, and a single group
     many = not settles and not options.by_start and layout.groups == 1
     many &= layout.states <= MOST_STATES
     least_limit = min(FEW_DEAD, counters[FEW])

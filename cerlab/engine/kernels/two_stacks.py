@@ -212,7 +212,7 @@ def settle(
     limbs = layout.at[numbers]
     rows = limbs + layout.least
     height = rows * states
-    # in scratch: rows for each state, then for one start, each with a cell for every end state
+    # layout of `scratch`: rows for each state, then for one start; a cell for every end state
     begun, wide = states * height, (states + 1) * height
     work = wide + rows + numbers
     moved = work + 2 * limbs + 4

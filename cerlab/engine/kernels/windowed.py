@@ -76,7 +76,7 @@ class Latest(NamedTuple):
     """The latest start of the runs in each state."""
 
     start: Int32s  # (partitions * states,): at p * states + q for state q
-    epoch: Int64s  # (partitions,): the reset that each has seen
+    epoch: Int64s  # (partitions,): the last reset (CONSUME BY ANY) that each has applied
     idle: Int32s  # (partitions,)
     scratch: Int32s  # (ops of an action,): the latest starts of the sources
     idle_before: Int32s  # (events,): receives the idle state before each, unless empty

@@ -257,7 +257,7 @@ def _select(strategy: Strategy | None, sets: list[Positions]) -> list[Positions]
 
 def _oldest_first(D: Positions) -> list[float]:
     """Return a sort key: a set is greater if it has the first position that only one set has."""
-    # a prefix sorts below longer sets, so its end sorts below all positions
+    # end with minus infinity, so that a prefix sorts below longer sets
     return [*(-p for p in D), float("-inf")]
 
 

@@ -465,7 +465,7 @@ class RegisterEvaluation:
         total = np.zeros(1, np.float64)
         for columns, length in self._stream.parts():
             for _ in self._run.push_columns(columns, length, total):
-                raise AssertionError("a counted answer was listed")
+                raise AssertionError("the kernel lists answers that it should only count")
         return float(total[0])
 
 

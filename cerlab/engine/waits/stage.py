@@ -81,8 +81,8 @@ class Arrivals(NamedTuple):
 
     positions: Int64s
     keys: Int64s  # (events,): the substream, or NONE
-    times: Mapping[Length, Instants]  # for each length, the times on its axis
-    bounds: Mapping[Source, Int64s]  # for each source, the lowest permitted start
+    times: Mapping[Length, Instants]  # for each length, the times of the events
+    bounds: Mapping[Source, Int64s]  # for each bound of a step, the lowest start that it permits
     ends: Sequence[tuple[Int64s, Int64s]]
     """For each branch the indices of the events that may end answers, and their symbols."""
 
@@ -295,7 +295,7 @@ class Stage:
 
     @staticmethod
     def _at(at: Int64s, values: Int64s, before: Int64s | None, ends: Ends) -> Int64s:
-        """Return the values at the events that ends have moved to, also in earlier batches."""
+        """Return the values at the events to which waits have moved ends, even in older batches."""
         if before is None or (len(values) and (at != NONE).all()):
             return values[at]
         return np.where(at == NONE, before[ends.keys], values[at] if len(values) else NONE)

@@ -150,7 +150,7 @@ def _check_names(
         case pred.Negated(operand):
             _check_names(operand, events, source)
         case _:
-            raise AssertionError("an attribute of another event, which no predicate can contain")
+            raise AssertionError("predicates read only one event")
 
 
 def _kind(
@@ -330,7 +330,7 @@ def remarks(query: CeqlQuery, source: Source) -> Iterator[Remark]:
 
 
 def _of_chosen(count: pred.OfGroup, inside: cel.Filter, place: SourcePlace | None) -> Remark:
-    """Return the remark on a bound or a ratio of counts of chosen events."""
+    """Return the remark that each choice of events is tested by a condition on their count."""
     ways = len({x for each in atomics(inside.condition) for x in _operands(each)})
     return Remark(
         "CER0926",

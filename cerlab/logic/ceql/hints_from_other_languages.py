@@ -502,7 +502,7 @@ def _word(before: str) -> str:
 
 
 def _event(part: str) -> str:
-    """Return ``A a`` as ``A AS a``."""
+    """Return ``A a`` as ``A AS a``, and other texts stripped."""
     words = part.split()
     return " AS ".join(words) if len(words) == 2 else part.strip()
 

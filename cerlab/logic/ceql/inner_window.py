@@ -20,7 +20,7 @@ from cerlab.predicates.condition import Condition, Correlation, atomics
 
 
 def compared_inside(query: CeqlQuery) -> tuple[Strategy, CeqlQuery] | None:
-    """Return the strategy and the query with WITHIN inside the strategy; None if equivalent.
+    """Return the strategy and the query with WITHIN moved inside it; None if the answers are equal.
 
     Return None where no strategy compares before WITHIN, or where no answer is longer than it.
 

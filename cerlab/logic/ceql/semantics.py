@@ -136,7 +136,7 @@ def check_consumption(query: CeqlQuery) -> None:
 def _futures(
     lengths: Sequence[TimeWindow | AttributeWindow], query: CeqlQuery, stream: Stream
 ) -> Iterator[Clocks]:
-    """Yield one clock for each set of waits that may be over, now or later."""
+    """Yield possible present and future times, one for each set of waits that may be over."""
     whole = _from(query, stream)
     axis = axis_of_windows(lengths, stream)
     read: dict[str, list[Instant]] = {}
@@ -159,7 +159,7 @@ def _futures(
 
 
 def _different(last: list[Instant], ends: list[Instant]) -> list[Instant]:
-    """Return the present time, if known, and one time between any two later ends of waits."""
+    """Return the present time, if known, and a time between each two later ends of waits."""
     later = sorted({end for end in ends if end >= last[0]})
     return [*last, *(Fraction(a + b) / 2 for a, b in pairwise(later))]
 
@@ -176,7 +176,7 @@ def _from(query: CeqlQuery, stream: Stream) -> Substream:
 def _without_limit(
     query: CeqlQuery, stream: Stream, meaning: Meaning, clocks: Clocks
 ) -> Valuations:
-    """Apply FROM and PARTITION BY, then the rest on each substream, in the order of CONSUME BY."""
+    """Return the valuations of a query before LIMIT, substream by substream."""
     whole, inside = _from(query, stream), list(windows(query.formula))
     axis = axis_of_windows(filter(None, (query.window, *inside)), stream)
     for window in inside:

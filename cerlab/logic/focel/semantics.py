@@ -306,7 +306,7 @@ def holds_under(condition: Condition, S: Sequence[Event], nu: Assignment) -> boo
         case Application(P, arguments):
             return holds_of(P, arguments, lambda x: [S[nu[x]]])
         case _:
-            raise AssertionError("conditions are nested before they are evaluated")
+            raise AssertionError("AND and OR in conditions become nested filters before evaluation")
 
 
 def free_variables(phi: cel.Formula) -> frozenset[str]:

@@ -354,7 +354,7 @@ def _value(expression: pred.Expression, t: Mapping[str, Value]) -> Value:
         case pred.Negated(operand):
             return compute(pred.Arithmetic.SUB, 0, _value(operand, t))
         case _:
-            raise AssertionError("an attribute of another event, which no predicate can contain")
+            raise AssertionError("predicates read only one tuple")
 
 
 def _relation(atom: Atom, D: Database) -> Set[Row]:

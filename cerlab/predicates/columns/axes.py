@@ -100,7 +100,7 @@ def starts_of(cuts: Iterable[int | float], dtype: str) -> list[int] | list[float
 
 
 def _floats_from(cut: int | float) -> Sequence[float]:
-    """Return the least double >= `cut`, and the next one if there is one."""
+    """Return the least double >= `cut` and, if it exists and may differ, the least one > `cut`."""
     try:
         near = float(cut)
     except OverflowError:
@@ -476,7 +476,7 @@ def _numbers(expression: Expression, columns: Mapping[str, Column], length: int)
             one, other = (_numbers(side, columns, length) for side in (left, right))
             return None if one is None or other is None else _compute(op, one, other)
         case pred.LabelAttribute() | pred.RegisterAttribute() | pred.OfGroup() | pred.Previous():
-            raise AssertionError("an attribute of another event")
+            raise AssertionError("predicates read only one event")
         case _:
             assert_never(expression)
 

@@ -65,6 +65,6 @@ class GroupedRows:
 
 
 def _plain(column: Any) -> Any:
-    """Return a column as one array, with text that is not encoded: parts differ in their codes."""
+    """Return a column as one array, with text decoded, since parts differ in dictionaries."""
     array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array

@@ -267,7 +267,7 @@ class _Ordered:
 
 
 def _gap(codes: Any, at: int, count: int, kind: int) -> tuple[int, int]:
-    """Return the codes around the gap where `count` values before index `at` go.
+    """Return the codes below and above the gap into which `count` values before index `at` fit.
 
     At either end they get `SPACING` each and no more, so that times, which only grow, do not
     exhaust the range.

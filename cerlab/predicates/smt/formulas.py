@@ -163,7 +163,7 @@ def cases(expression: pred.Expression, E: Encoding) -> Cases:
                 negated |= arithmetic(pred.Arithmetic.SUB, {kind: (always, zero)}, of_kind, E)
             return negated
         case _:
-            raise AssertionError("an attribute of another event, which predicates do not have")
+            raise AssertionError("predicates read only one event")
 
 
 def operand_of(expression: pred.Expression, E: Encoding) -> Cases:

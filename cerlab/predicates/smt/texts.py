@@ -108,7 +108,7 @@ def _nullable(tree: like.Regex, at_start: bool, at_end: bool) -> bool:
 
 
 def _nonempty(tree: like.Regex, at_start: bool, at_end: bool, words: _Words) -> Any:
-    """Return the nonempty texts that a pattern matches at these bounds; None for none."""
+    """Return the nonempty texts that a pattern matches, given the anchors that hold; or None."""
     key = (tree, at_start, at_end)
     if key not in words.languages:
         words.languages[key] = _build(tree, at_start, at_end, words)
