@@ -73,7 +73,7 @@ class Successors:
 
 
 def type_of(tests: Sequence[Predicate], symbol: int) -> Predicate:
-    """Return the predicate whose events have truth vector `symbol` for the tests."""
+    """Return a predicate that exactly the events with truth vector `symbol` satisfy."""
     literal: Predicate = EVERYTHING
     for bit, P in enumerate(tests):
         literal = conjunction(literal, P if symbol >> bit & 1 else Not(P))

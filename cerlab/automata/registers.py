@@ -201,7 +201,7 @@ def backward_union(
     Delta: Sequence[Step],
     before: Callable[[Step, frozenset[Element]], frozenset[Element]],
 ) -> list[frozenset[Element]]:
-    """Return, for each state, the least union of `before` over the transitions from the state.
+    """Return the least sets, one per state, that are closed under `before` along each transition.
 
     `before` computes the set before a transition from the set after it.
     """

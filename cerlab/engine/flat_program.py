@@ -295,7 +295,7 @@ def _sources_first(copies: Sequence[Copy]) -> list[Copy] | None:
     Of two copies into one cell the later start wins: the later copy in the given order.
     """
     readers = Counter(source for source, _ in copies)
-    writers: dict[int, deque[int]] = {}  # indices of the copies into each cell, in order
+    writers: dict[int, deque[int]] = {}  # by cell: the indices of the copies into it, in order
     for n, (_, target) in enumerate(copies):
         writers.setdefault(target, deque()).append(n)
     ready = [rest[0] for target, rest in writers.items() if not readers[target]]

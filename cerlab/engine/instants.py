@@ -49,7 +49,7 @@ class Doubles(Sequence[Instant]):
 
     @property
     def kind(self) -> tuple[int, bool]:
-        """The factor, and True if all values are integers."""
+        """The common factor of the instants, and whether all values are integers."""
         return self.factor, self.whole
 
     def __len__(self) -> int:

@@ -112,7 +112,7 @@ def valuations_of_rows(rows: LabelledAnswers) -> Iterator[Valuation]:
 
 
 def _getters(labels: Sequence[frozenset[str]]) -> list[tuple[str, _Getter]]:
-    """Return, for each label, its name and a function that picks its positions from an answer's."""
+    """Return, for each label, its name and a function that picks its positions from an answer."""
     getters: list[tuple[str, _Getter]] = []
     for label in sorted(frozenset[str]().union(*labels)):
         at = [n for n, L in enumerate(labels) if label in L]

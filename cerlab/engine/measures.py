@@ -80,7 +80,7 @@ class RankedColumn(NamedTuple):
         return len(self.first)
 
     def by(self, function: str) -> Int64s:
-        """Return integers whose least one belongs to the result of min or max; -1 for NULL."""
+        """Return integers of which the result of min or max has the least; -1 for NULL."""
         if function == "min":
             return self.ranks
         return np.where(self.ranks < 0, -1, self.size - 1 - self.ranks)
@@ -319,7 +319,7 @@ def join_totals(parts: Sequence[EndTotals]) -> EndTotals:
 def columns_of(
     totals_by_end: Iterable[tuple[int, dict[Place, Total]]], inputs: AggregateInputs
 ) -> EndTotals:
-    """Return the totals of ends as columns."""
+    """Return totals, given by end, start and group, as columns."""
     rows = [(end, place, total) for end, of in totals_by_end for place, total in of.items()]
     totals = [total for _, _, total in rows]
     end = integers([end for end, _, _ in rows])

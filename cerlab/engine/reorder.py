@@ -208,7 +208,7 @@ def _without_place(rows: Any, labels: ColumnNames) -> Any:
 
 
 def _misplaced(before: Sequences, fresh: Any, labels: ColumnNames) -> Any:
-    """Return a text for each new row whose position contradicts its time; NULL for others.
+    """Return an error text for rows whose position contradicts their time; NULL for others.
 
     Rows that were read before stay. A new row is misplaced if its position is not below those of
     the staying rows after it, and not above those of all rows before it.

@@ -121,7 +121,7 @@ class Throttle:
         place: Callable[[int], int],
         given: Mapping[int, tuple[int, Instant]],
     ) -> None:
-        """Read the only events that the next ends can be, in place of a batch.
+        """Read only the events that the next ends may be, instead of a whole batch.
 
         Args:
             columns: the attributes of the events.

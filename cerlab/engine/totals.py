@@ -317,7 +317,7 @@ class KeyGroup(NamedTuple):
 
 
 class _Parts:
-    """The events of a stream that are in FROM, as columns in parts.
+    """The events of a stream that are in FROM, read as columns part by part.
 
     It is read twice, since all symbols are needed to decide which events are relevant.
     """

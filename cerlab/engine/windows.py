@@ -206,7 +206,7 @@ class WindowStarts:
     def copy(self) -> WindowStarts:
         """Return a copy that continues at the present event."""
         other = copy(self)
-        # both share an array: the copy appends behind the events that this object reads
+        # both share one array: the copy appends behind the events that this object reads
         other.clock, other._inside = copy(self.clock), copy(self._inside)
         return other
 

@@ -120,7 +120,7 @@ def request_of(
     sliding: str | None = None,
     **others: object,
 ) -> Request:
-    """Return the request of these arguments; without arguments, that of SELECT and GROUP BY.
+    """Return the requested measures and groups; without arguments, those of SELECT and GROUP BY.
 
     Raise `Unsupported` under LIMIT and THROTTLE, `UsageError` for a text other than ``x.attr``, for
     labels that no answer has, for unknown groups, and for any of `others`.
@@ -261,7 +261,7 @@ EXPONENT = 1074
 
 
 class Totals(Protocol):
-    """The interface of the totals of a request, by group."""
+    """Interface: the totals of the requested measures, by group."""
 
     some: bool
     """True if there are answers."""

@@ -82,7 +82,7 @@ def _meaning(pattern: Pattern) -> Meaning:
 
 
 class Automaton(StepByStep):
-    """The evaluator by runs: of the CEA for answers, of the VCEA for valuations."""
+    """The evaluator that runs the CEA for answers, and the VCEA for valuations."""
 
     name = "automaton"
 
@@ -136,7 +136,7 @@ class Lists(StepByStep):
     name = "lists"
 
     def __init__(self, pattern: AnyPattern) -> None:
-        """Prepare the evaluator; raise `Unsupported` for formulas outside FOUND, or clauses."""
+        """Prepare the evaluator; raise `Unsupported` for formulas outside FOUND and for clauses."""
         self.pattern = query(pattern, self.name)
         cea, strategy = self.pattern.anchored
         self.recognition = self.pattern.plan, lambda: lists_recogniser(cea, strategy)
@@ -203,7 +203,7 @@ class RegisterRuns(LabelsOfAnswers):
         return driver.run(plan, lambda: IntervalRuns(plan), stream, stream.time)
 
     def written_out(self, stream: Stream, refusal: NotTaken) -> Iterator[ComplexEvent]:
-        """Return the answers if kernels do not support the transducer, with a warning."""
+        """Return the answers in Python, warning that kernels do not support the transducer."""
         # other comparisons have a fast form, which a warning names
         if self.pattern.separated is None:
             warn_of_python(refusal, len(stream))
@@ -289,7 +289,7 @@ class CompiledTecs(Compiled):
         return stream_evaluation(self.plan, self.pattern.learned, time)
 
     def explain(self, stream: Stream | None = None) -> Explanation:
-        """Describe the machine on the events seen so far, and on those of a stream."""
+        """Describe the machine for all symbols seen so far, including those of `stream`."""
         from cerlab.engine.whole_stream import explain
 
         if stream is not None:
@@ -335,7 +335,7 @@ class CompiledInContext(CompiledTecs):
         return self.run(time)
 
     def explain(self, stream: Stream | None = None) -> Explanation:
-        """Describe the machine on the events seen so far, and on those of a stream."""
+        """Describe the machine for all symbols seen so far, including those of `stream`."""
         from cerlab.engine.whole_stream import explain
 
         learned = self.pattern.learned_in_context

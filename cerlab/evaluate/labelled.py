@@ -86,7 +86,7 @@ def labelled_answers(
     batches: Iterable[AnswerBatch],
     labels: Collection[str] | None = None,
 ) -> Iterator[LabelledAnswers]:
-    """Yield the labelled rows of some answers in order; `labels` None requests all labels.
+    """Yield answers with their labels, as rows; `labels` are the labels to include, None all.
 
     The rows come from the machine with the labels, or from the valuations of the reference.
     """
@@ -148,7 +148,7 @@ def _labels_of_tested(
     batches: Iterable[AnswerBatch],
     labels: Collection[str] | None,
 ) -> Iterator[LabelledAnswers]:
-    """Yield the labelled rows of answers for the labellings that pass the tests of the filter.
+    """Yield labelled answers whose labels pass the filter.
 
     If SELECT omits labels, an automaton lists the answers again, in Python. Raise `Unsupported` if
     there is no automaton for it.
@@ -200,7 +200,7 @@ def _labels_at(V: Valuation, position: int) -> frozenset[str]:
 def labelled_valuations(
     pattern: Pattern, stream: Stream, answers: Iterable[ComplexEvent]
 ) -> Iterator[Valuation]:
-    """Return the valuations of answers by end, as evaluators return them.
+    """Yield answers with their labels, by end and up to the LIMIT of each end.
 
     LIMIT applies to the valuations of each end, as it already did to `answers`.
     """
@@ -234,7 +234,7 @@ def listed_totals(
     *,
     by_start: bool,
 ) -> EndTotals:
-    """Return totals over the labelled rows of answers, which are listed in batches."""
+    """Return totals over answers and their labels, read in batches."""
     from cerlab.engine.measures import totals_of_rows
 
     rows = labelled_answers(pattern, stream, in_batches(answers), inputs.labels)

@@ -97,7 +97,7 @@ class Requirements:
 
     @classmethod
     def of_unit(cls, time: TimeAxis | None) -> Requirements:
-        """Return the need that a time with a unit contains numbers; empty without a unit."""
+        """Return the need for a time in numbers if the axis has a unit; otherwise no need."""
         return cls(axis=time if time is not None and time.unit is not None else None)
 
     @property

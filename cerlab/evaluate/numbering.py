@@ -49,7 +49,7 @@ class Numbering:
         totals: Sequence[Total] = (),
         groups: Sequence[int] = (),
     ) -> None:
-        """Represent the values of some totals and groups, and of one batch."""
+        """Convert the values of a batch, of earlier totals and of groups to integers."""
         self._request, self._numbered = request, numbered
         values = _Values(stream)
         self._units: list[int | None] = []

@@ -33,7 +33,7 @@ class Evaluator(Protocol):
     pattern: AnyPattern
 
     def on(self, stream: Stream, *, any_order: bool = False) -> Evaluator:
-        """Return the evaluator for streams of this length; with `any_order` the fastest one.
+        """Return the evaluator for a stream; `any_order` permits a faster one with another order.
 
         Without it the choice depends only on query and stream, as does the order of answers.
         """

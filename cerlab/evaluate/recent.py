@@ -117,7 +117,7 @@ class WithEvents(Around):
         time: TimeAxis | None,
         state: bytes | None,
     ) -> None:
-        """Open a run by the function `opened`; raise as `Compiled.run`."""
+        """Open the run that the function `opened` returns; raise as `Compiled.run`."""
         self._pattern = pattern
         self.recent = Recent()
         inner = None if state is None else self._resume(state)

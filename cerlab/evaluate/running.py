@@ -200,13 +200,13 @@ class RunningTotals(AtOnce[Any]):
             self._ends.resume(ends, self.position)
 
     def _read_place(self, start: Any, group: Any) -> tuple[int, int]:
-        """Return the start and group of runs in a state; raise `BadData` if they are invalid."""
+        """Return a start and a group from a saved state; raise `BadData` if they are invalid."""
         expect(is_whole(start, 0, max(1, self.position)), "the start of runs")
         self._groups.check_group(group)
         return start, group
 
     def _read_total(self, runs: Any, sums: Any, least: Any) -> Total:
-        """Return the total of runs in a state; raise `BadData` if it is invalid."""
+        """Return a total from a saved state; raise `BadData` if it is invalid."""
         extremes, summands = self._extremes, self._summands
         expect(type(runs) is int and runs > 0, "a number of runs")
         expect(len(sums) == 3 * len(summands) and len(least) == len(extremes), "a total")
@@ -222,7 +222,7 @@ class RunningTotals(AtOnce[Any]):
         return Total(runs, sums, least)
 
     def _read_row(self, end: Any, start: Any, key: Any, group: Any) -> Row:
-        """Return a group of answers in a state; raise `BadData` if it is invalid."""
+        """Return a group of answers from a saved state; raise `BadData` if it is invalid."""
         by_end = self._waits and "end" in self._request.groups
         expect(is_whole(end, 0, self.position) if by_end else end is None, "the end of a group")
         expect((start is None) == ("start" not in self._request.groups), "a group")
@@ -373,7 +373,7 @@ class RunningTotals(AtOnce[Any]):
         return True
 
     def _check(self, events: Iterable[Event]) -> None:
-        """Note the kinds of values; raise `BadData` or `TypeMismatch` if a value has no total."""
+        """Store the kinds of values; raise `BadData` or `TypeMismatch` for one without totals."""
         kinds, doubles = dict(self._kinds), set(self._doubles)
         for event in polled(events):
             for name in self._attributes:
@@ -520,7 +520,7 @@ class TotalsUpToBadValues(RunningTotals):
 
 
 def _check_waits(pattern: Pattern, request: Request) -> None:
-    """Raise `Unsupported` for waiting answers whose totals cannot be kept."""
+    """Raise `Unsupported` if running totals do not support the waiting answers."""
     if not has_labels(pattern, live=True):
         raise Unsupported(
             "CER0418",

@@ -56,7 +56,7 @@ class Ending(NamedTuple):
 
 
 class Query(NamedTuple):
-    """The query of a session, and the numbering of its values."""
+    """The machine, symbols, totals and groups of a session's query."""
 
     machine: LabelledMachine
     stage: SymbolStage
@@ -160,7 +160,7 @@ class Batches:
         return self._small * PAID <= self._size
 
     def write_back(self) -> None:
-        """Return the totals to the substreams of the driver."""
+        """Copy the totals from the arrays back to the substreams of the driver."""
         driver, program, places = self._driver, self._program, self._places
         runs, states = self._totals.runs(), [*program.number]
         of = runs.totals
@@ -227,7 +227,7 @@ def endings_of(
 
 
 class Listed:
-    """The totals of the answers of a run that lists its answers."""
+    """Running totals of a query whose answers are listed."""
 
     def __init__(self, pattern: Pattern, request: Request, groups: Groups, run: WithEvents) -> None:
         self.run = run
@@ -280,7 +280,7 @@ PAID = 16
 
 
 def _key(names: Sequence[str], values: Sequence[Value], of: tuple[str, ...]) -> Key:
-    """Return the key that events with these values have."""
+    """Return the partition key of events with the given values."""
     key = partition_key(Event("?", dict(zip(names, values, strict=True))), of)
     assert key is not None, "its events are in a partition"
     return key

@@ -71,7 +71,7 @@ class FilteredAnswers(Evaluator):
 
     @property
     def _has_no_clause(self) -> bool:
-        """True if every listed answer that passes the tests is an answer unchanged."""
+        """True if the tests leave answers unchanged and no clause selects among them."""
         plan = self._tested.plan
         selects = plan.rivals is not None or plan.strategy is not None
         consumes = plan.consume is not Consume.NONE
@@ -80,7 +80,7 @@ class FilteredAnswers(Evaluator):
     def _rows(
         self, listing: Compiled, stream: Stream, lists: ListsAt | None
     ) -> Iterator[LabelledAnswers]:
-        """Return the labelled rows that pass, of the answers that the compiled engine lists."""
+        """Yield the labelled answers of the compiled engine that pass the tests."""
         from cerlab.engine.tested_rows import RowTests  # Numba loads here
 
         query = self._tested.query
@@ -158,7 +158,7 @@ class FilteredRun(Around):
         time: TimeAxis | None,
         state: bytes | None,
     ) -> None:
-        """Open a run by `opened`; raise `Unsupported` if labels depend on later events."""
+        """Open a run by the function `opened`; raise `Unsupported` if labels need later events."""
         if not has_labels(tested.query, live=True):
             raise Unsupported(
                 "CER0403",

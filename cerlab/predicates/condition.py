@@ -55,9 +55,7 @@ def predicate(*, name: str | None = None, each: bool = False) -> Callable[[F], F
 def predicate(
     function: F | None = None, *, name: str | None = None, each: bool = False
 ) -> F | Callable[[F], F]:
-    """Register a Python function as a predicate of filters:
-
-    ``FILTER increasing(x.price)`` (SOCEL Sec. 2).
+    """Register a Python function for filters: ``FILTER increasing(x.price)`` (SOCEL Sec. 2).
 
     For each argument, the function receives a list in stream order: the events of a label (``x``)
     or their values (``x.attr``, None where missing); a constant is passed unchanged. It must return
@@ -168,10 +166,7 @@ class On:
 
 @dataclass(frozen=True, slots=True)
 class Correlation:
-    """A comparison over labels:
-
-    ``x.attr op 2 * y.attr2``, ``COUNT(x) > 2``, ``x.attr > PREV(x.attr)``.
-    """
+    """A comparison over labels, such as ``x.attr > 2 * y.attr2`` or ``COUNT(x) > 2``."""
 
     operator: pred.Operator
     left: pred.Expression

@@ -208,10 +208,7 @@ class Like:
 
 @dataclass(frozen=True, slots=True)
 class RegisterComparison:
-    """A comparison with a register:
-
-    ``price > 2 * r.price``, ``r.price > 3``, ``r.price = s.price``.
-    """
+    """A comparison with a register, such as ``price > 2 * r.price`` or ``r.price = s.price``."""
 
     operator: Operator
     left: Expression
@@ -289,7 +286,7 @@ def negation(operand: P) -> P:
 
 
 def if_of_stream(stream: str, predicate: Predicate) -> Predicate:
-    """Return the predicate of ``S>X[P]`` on an event: not of stream S, or P."""
+    """Return the predicate of ``S>X[P]``: the event is not of stream S, or satisfies P."""
     return Or(Not(StreamIs(stream)), predicate)
 
 

@@ -121,7 +121,7 @@ def at_row(e: ex.Expression, names: Names) -> AtRow:
             step, at = (-j if isinstance(e, ex.Prev) else j), at_row(body, names)
             return lambda m, p: at(m, p + step) if 0 <= p + step < m.length else None
         case ex.First() | ex.Last() | ex.Aggregate():
-            raise AssertionError("an expression that reads the mapping is not a function of a row")
+            raise AssertionError("the expression reads more than one row of the match")
         case _:
             return _operation(e, lambda part: at_row(part, names))
 

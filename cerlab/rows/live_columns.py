@@ -33,7 +33,7 @@ _FREE = NONE, NONE, NONE, 0, 0
 
 
 class SavedPartition(NamedTuple):
-    """A partition as a state of the session has it; rows are counted from the first kept one."""
+    """A partition in a saved state; its rows are numbered from the first kept one."""
 
     dropped: int
     s: int

@@ -26,8 +26,8 @@ class Steps(NamedTuple):
 class Rows(NamedTuple):
     """The kept rows of all partitions."""
 
-    previous: Int64s  # (rows,), in the partition, or NONE
-    following: Int64s  # (rows,), in the partition, or NONE
+    previous: Int64s  # (rows,): the row before it in its partition, or NONE
+    following: Int64s  # (rows,): the row after it in its partition, or NONE
     ordinal: Int64s  # (rows,), the number of rows before it in its partition
     letter: Int64s  # (rows,), bit v: the condition of variable v holds
     state: Int32s  # (rows,): the state of the path before the row

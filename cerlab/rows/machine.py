@@ -197,7 +197,7 @@ BETWEEN_POLLS = 4096
 
 
 class Memory(Enum):
-    """For how long a failed search stays valid, depending on what conditions read."""
+    """The period for which a failed search stays valid, depending on what conditions read."""
 
     PARTITION = "partition"
     """Conditions read the row under test and its neighbours."""

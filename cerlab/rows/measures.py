@@ -109,7 +109,7 @@ class MeasureInput:
         return places[np.where(there, nth, 0)], there
 
     def row_of(self, label: Int64s) -> Int64s:
-        """Return the row of a label in the match of each row of the result."""
+        """Return, for each row of the result, the table row of a label of its match."""
         match = self.result.match
         return self.M.start[match] + label - self.offsets[match]
 
@@ -203,7 +203,7 @@ def _aggregate(e: ex.Aggregate, S: MeasureInput) -> Values:
 
 
 def _of_labels(values: Values, places: Int64s, S: MeasureInput) -> Values:
-    """Return the values at the rows of some labels."""
+    """Return the values of an expression at the rows of the given labels."""
     match = np.searchsorted(S.offsets, places, "right") - 1
     return values.take(pa.array(S.M.start[match] + places - S.offsets[match]))
 

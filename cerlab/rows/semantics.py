@@ -107,7 +107,7 @@ def scan(S: Scan) -> Iterator[ScanResult]:
 
 
 def resume(S: Scan, s: int, m: RowMapping) -> int:
-    """Return after how many rows the scan continues after a match at row s."""
+    """Return the number of rows after s at which the scan continues after a match."""
     match S.query.skip:
         case rp.PastLastRow():
             return len(m)
@@ -194,7 +194,7 @@ class Derivation(NamedTuple):
 
 @dataclass(slots=True)
 class Start:
-    """The row where candidates for a match start, and the query's clauses."""
+    """The first row of possible matches, with the clauses that they have to satisfy."""
 
     T: Partition
     s: int

@@ -291,7 +291,7 @@ class RowPatternSession:
             raise UsageError(
                 "CER0832",
                 "a push was stopped in the middle of its batch",
-                hint="open the session again with the state() of before: session(.., state=..)",
+                hint="open a session from an earlier state(): session(.., state=..)",
             )
         if self._over:
             message, hint = 'no row may come after "end"', "open a session again for others"
@@ -412,7 +412,7 @@ class RowPatternSession:
     def _take_by_arrays(
         self, batch: Mapping[str, Sequence[Value]], count: int
     ) -> tuple[list[_Partition], BadData | None]:
-        """Add rows as `_take`; raises `Refused`, with no row added, for values without arrays."""
+        """Add rows to arrays, as `_take` does to lists; raise `Refused` before adding any."""
         assert self._live is not None
         self._live.hold(batch, count)
         keys, order, ordering = self._keys_and_order(batch, count)

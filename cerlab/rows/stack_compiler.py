@@ -89,7 +89,7 @@ def operator_code(kind: Kind, *codes: Code, op: tuple[int, int], most: int = 0) 
 
 
 def common(codes: list[Code]) -> tuple[Any, ...]:
-    """Return the common kind of results, and their programs."""
+    """Return the kind that all results have, followed by their programs."""
     kinds = {code.kind for code in codes} - {"null"}
     if len(kinds) > 1:
         raise NotColumnar

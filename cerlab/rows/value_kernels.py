@@ -259,7 +259,7 @@ def running_best(values: NDArray[Any], there: Bytes, begins: Bytes, greatest: bo
 def running_variance(
     numbers: NDArray[np.float64], there: Bytes, begins: Bytes, less: int, counts: Int64s
 ) -> None:
-    """Replace each number by the variance of the numbers since the last that `begins` a match.
+    """Replace each number by the variance of the numbers so far in its match.
 
     By Welford's recurrence, as in `cerlab.rows.interpreter`; `counts` becomes n - `less`.
     """

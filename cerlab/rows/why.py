@@ -173,7 +173,7 @@ def _scan_to(
 
 
 def _preference_words(mapped_rows: tuple[MappedRow, ...], others: tuple[MappedRow, ...]) -> str:
-    """Return as text at which choice the match is preferred to the given rows."""
+    """Return as text the choice by which the match is preferred to the given rows."""
     at = f"the match at row {mapped_rows[0].row} is another:"
     for ours, theirs in zip(mapped_rows, others, strict=False):
         if ours.variable != theirs.variable:
@@ -200,7 +200,7 @@ def _mapped_rows(
 
 
 def _why_none(scope: _Scope) -> WhyRows:
-    """Return the first match with rows, or why the table has none."""
+    """Return the first nonempty match, or why the table has none."""
     for positions in scope.partitions:
         for s, labels, N in scope.scan_matches(positions):
             if labels:

@@ -172,7 +172,7 @@ def _node(name: str, node: AnyDerivation, events: Mapping[int, Event]) -> Node:
 
 
 def _part(node: AnyDerivation) -> str:
-    """Return the operator of a derivation's node as text; for a SREMO without parts, all of it."""
+    """Return the operator of a node as text; for a SREMO node without children, the expression."""
     if isinstance(node.part, Formula):
         return node_text(node.part)
     return expression_node_text(node.part) if node.children else str(node.part)

@@ -276,7 +276,7 @@ def layers(states: int, initial: list[int], moves: Iterable[tuple[int, int]]) ->
 def _spread(
     arrows: Sequence[Arrow], columns: list[list[int]], initial: Sequence[int], look: Look
 ) -> Layout:
-    """Return the places of states and ways of arrows.
+    """Return positions for the states and a way to draw each arrow.
 
     States stand further apart until no label lies on another or on a state.
     """

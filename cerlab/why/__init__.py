@@ -241,7 +241,7 @@ def derivation_text(
 
 
 def _part(node: CelDerivation | SremoDerivation) -> str:
-    """Return the operator of a node as text; for a SREMO without parts, the whole expression."""
+    """Return the operator of a node as text; for a SREMO node without children, the expression."""
     if isinstance(node.part, Formula):
         return node_text(node.part)
     return expression_node_text(node.part) if node.children else part_text(node.part)

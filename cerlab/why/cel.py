@@ -128,7 +128,7 @@ def false_filter(part: Part, phi: cel.Filter, V: Valuation) -> Failure:
     return part.fails(fail.FILTER, *positions, words=why.words, into=phi.body, more=alterations)
 
 
-# ; : + :+ and ALL
+# the operators ; : + :+ and ALL
 
 
 def union(V: Valuation | None, W: Valuation | None) -> Valuation | None:

@@ -265,7 +265,7 @@ class Chart(Generic[D]):
         return True
 
     def all(self, candidates: Iterable[D] = ()) -> list[D]:
-        """Store the candidates that are good enough; return the best derivations."""
+        """Store the candidates within the cost limit; return the best derivations."""
         for d in candidates:
             self.offer(d)
         return [d for _, d in self._best.values()]
@@ -284,7 +284,7 @@ def concatenation(
     valuation: V,
     at: Sequence[int],
 ) -> Derivation[P, V]:
-    """Return a sequence extended by one part; missing events between them get their neighbours."""
+    """Return a sequence extended by one part; set the neighbours of missing events between them."""
     last, first = _ends(before.valuation), _ends(d.valuation)
     earlier = _with_neighbours(before.failures, before=at[first[0]]) if first else before.failures
     later = _with_neighbours(d.failures, after=at[last[1]]) if last else d.failures

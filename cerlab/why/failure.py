@@ -110,7 +110,7 @@ class Give:
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """Repair: ask with one position less."""
+    """Repair: remove a position from the given ones."""
 
     position: int
 
@@ -141,7 +141,7 @@ class Remark:
 
 @dataclass(frozen=True, slots=True)
 class Widen:
-    """Repair: widen the window just enough."""
+    """Repair: widen the window until it contains the positions."""
 
     window: Window
 

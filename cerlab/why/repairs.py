@@ -227,7 +227,7 @@ def _alternatives(
 
 
 def _near(values: Iterable[Value]) -> list[Value]:
-    """Return the values, None, and each number plus and minus one."""
+    """Return the values, None, and for each number also the number plus and minus one."""
     every = list(values)
     numbers = [v for v in every if isinstance(v, int | float) and not isinstance(v, bool)]
     return [*every, None, *(v + 1 for v in numbers), *(v - 1 for v in numbers)]

@@ -229,7 +229,7 @@ def _gap(operator: Part, end: int, start: int) -> Failure:
     return operator.gap(sign, range(end, start), weaker)
 
 
-# !e, and matches in the gaps of skip-till-next
+# negation !e, and gaps of skip-till-next, which must not contain a match
 
 
 def _without_marks(part: Part) -> list[SremoDerivation]:

@@ -195,7 +195,7 @@ class Stack(NamedTuple):
     """The stack of an enumeration by depth-first search, kept between calls."""
 
     node: Int32s  # (stack,)
-    depth: Int32s  # (stack,); with LIMIT, the nodes that take the position above
+    depth: Int32s  # (stack,): the depth; with LIMIT, the nodes of the level above
     path: Int64s  # (longest answer,): the positions taken so far
 
 

@@ -209,7 +209,7 @@ def arrive(
     c = find(live, state, slots, row)
     if c == k.NONE:
         create(live, counters, state, slots, row, node)
-    # another rule may bring the set that was added last; it adds nothing
+    # a second rule may lead to the node added last: nothing to unite
     elif node != live.latest[c]:
         both = either(arena, configurations.memo, counters, node, live.node[c], lowest)
         if arena.max_start[both] > arena.max_start[live.node[c]]:

@@ -38,5 +38,5 @@ class InContexts(Generic[Answer]):
 def in_contexts(
     recogniser: Callable[[], Recogniser[Answer]], contexts: Sequence[Context]
 ) -> Callable[[], Recogniser[Answer]]:
-    """Return a factory of machines that read contexts; without contexts, the factory given."""
+    """Return a factory of machines that read contexts; without contexts, the given factory."""
     return (lambda: InContexts(recogniser(), contexts)) if contexts else recogniser

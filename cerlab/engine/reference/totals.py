@@ -69,7 +69,7 @@ Grown: TypeAlias = list[tuple[int, Gain | None]]
 
 
 class Algebra(NamedTuple, Generic[T]):
-    """The operations on totals of runs: ``one`` run, ``plus`` to unite, ``times`` to add a gain."""
+    """The operations on totals: of a single run, of two totals, and of a total and a gain."""
 
     one: T
     plus: Callable[[T, T], T]

@@ -48,7 +48,7 @@ class Line:
         """For each rival, by event, the latest start of an answer that has ended by then, or -1."""
 
     def bound(self, step: HoldWithin | ExceptIf, n: int) -> int:
-        """Return the first event at which an answer carried to event n may start."""
+        """Return the first start that a step permits for an answer whose end is event n."""
         if isinstance(step, ExceptIf):
             return self.latest[step.rival][n] + 1
         if isinstance(step.window, EventWindow):
@@ -221,7 +221,7 @@ def waited_count(
 
 
 def placed(plan: WaitPlan, stream: Stream, time: TimeAxis | None) -> list[Event]:
-    """Return the events with attributes for the positions that inner waits and windows compare.
+    """Return the events with the positions that inner waits and windows compare, as attributes.
 
     Its guards compare positions: that of an event, that of the first event inside a window that
     ends at it, and that of the last event within a wait from it. Raises as `waited_answers`.

@@ -129,7 +129,7 @@ class Configurations:
 
     @property
     def room(self) -> tuple[int, int]:
-        """The present room for configurations, and for nodes in the arena."""
+        """The capacity of the arrays of configurations, and that of the arena."""
         return len(self._live.state), len(self._arena.left)
 
     def read(
@@ -152,7 +152,7 @@ class Configurations:
     def _read(
         self, rules: r.Rules, events: r.Events, total: r.Floats | None
     ) -> Iterator[AnswerBatch]:
-        """Yield the answers at more events, except those left in the buffer."""
+        """Yield the full buffers of answers at more events; the last buffer keeps the rest."""
         while True:
             arrays = self._arrays()
             status = self._read_events(rules, events, *arrays, self._limits, self._limit, total)

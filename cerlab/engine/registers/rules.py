@@ -388,7 +388,7 @@ _ORDERS = {
 
 
 def _consistent(clause: frozenset[Literal]) -> bool:
-    """Return False if a clause contradicts itself in a way that this simple test detects."""
+    """Return False if a simple test finds a contradiction in a clause."""
     orders: dict[object, set[int]] = {}
     for literal in clause:
         if Literal(literal.comparison, not literal.is_negated) in clause:

@@ -277,7 +277,7 @@ def _differ(first: Int64s) -> NDArray[np.bool_]:
 
 
 class TransducerBody:
-    """A transducer before a wait: explicit runs read an end when its answers are decided."""
+    """The runs of a transducer before a wait; they read an end of answers when the wait is over."""
 
     def __init__(self, plan: CorrelatedPlan) -> None:
         self._first = IntervalRuns(plan)
@@ -290,7 +290,7 @@ class TransducerBody:
         self._events: dict[int, Event] = {}
 
     def keep(self, event: Event, position: int, bounds: Mapping[Source, int]) -> None:
-        """Store an event until it is decided, with the positions that the transducer compares."""
+        """Store an event and the positions that the transducer compares, until its wait is over."""
         if self._places:
             places = {name: bounds[window] for name, window in self._places}
             event = with_values(event, {PLACE.name: position, **places})

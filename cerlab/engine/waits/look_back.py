@@ -134,7 +134,7 @@ class LookBacks:
     def read(
         self, key: int, position: int, times: Sequence[Instant], bounds: Sequence[int]
     ) -> list[int]:
-        """Read an event; return the least start whose moved start satisfies each bound.
+        """Read an event; return the least start that look-backs move inside each bound.
 
         `times` are on the axis of each length.
         """

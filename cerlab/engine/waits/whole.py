@@ -187,7 +187,7 @@ class TransducerRuns(NamedTuple):
             yield AnswerBatch(start, self.ends.to[given.end], given.offsets, marks)
 
     def total(self) -> int:
-        """Return the number of answers; list them if some ends are not given."""
+        """Return the number of answers; list them if the steps drop some ends."""
         if (self.ends.given | (self.ends.lowest > self.ends.of)).all():
             return self.evaluation.count()
         return sum(map(len, self.answers()))

@@ -310,7 +310,7 @@ def holds_under(condition: Condition, S: Sequence[Event], nu: Assignment) -> boo
 
 
 def free_variables(phi: cel.Formula) -> frozenset[str]:
-    """Return the variables that matter outside, which no ``+`` or count rebinds."""
+    """Return the variables that an assignment has to bind: those outside every ``+`` and count."""
     match phi:
         case cel.As(_, x):
             return frozenset({x})

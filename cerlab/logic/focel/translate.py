@@ -41,7 +41,7 @@ class Binding:
 
 @dataclass(frozen=True, slots=True)
 class Iteration:
-    """A repetition of one of some disjuncts, as often as `operator` allows."""
+    """A repetition in which each round is one of the disjuncts; `operator` limits the rounds."""
 
     disjuncts: tuple[Disjunct, ...]
     operator: cel.Plus | cel.Count

@@ -100,7 +100,7 @@ def starts_of(cuts: Iterable[int | float], dtype: str) -> list[int] | list[float
 
 
 def _floats_from(cut: int | float) -> Sequence[float]:
-    """Return the least double >= `cut` and, if it exists and may differ, the least one > `cut`."""
+    """Return the least double >= `cut`, then the least double > `cut`, if both exist and differ."""
     try:
         near = float(cut)
     except OverflowError:

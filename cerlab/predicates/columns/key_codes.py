@@ -193,7 +193,7 @@ class _HashTable:
         return int(self._count[0])
 
     def number(self, words: NDArray[np.int64], kinds: NDArray[np.uint8]) -> NDArray[np.uint32]:
-        """Return the numbers of pairs; 0 where the kind is 0."""
+        """Return the number of each pair of a kind and a word; 0 for kind 0."""
         out: NDArray[np.uint32] = allocate(words.size, np.uint32)
         done, before = 0, self.count
         with np.errstate(over="ignore"):  # products may overflow, which NumPy reports as a warning

@@ -319,7 +319,7 @@ def is_decided(atom: pred.Like, E: Encoding) -> bool:
 
 
 def comparison(op: pred.Operator, left: Cases, right: Cases, E: Encoding) -> Any:
-    """Return the formula of ``left op right``: both sides have one kind and are in relation."""
+    """Return the formula of ``left op right``: both sides have one kind, for which it holds."""
     ways = []
     for kind, (here, one) in left.items():
         if kind in right:

@@ -175,7 +175,7 @@ def between(low: str, high: str | None, context: Any) -> Any:
 
 
 def _departing(text: str, context: Any, rest: Any, *, above: bool) -> list[Any]:
-    """Return the languages of texts that leave `text` after a common prefix."""
+    """Return a language for each prefix of `text`: the texts that differ right after it."""
     ways = []
     for n, character in enumerate(text):
         code = ord(character)
