@@ -92,7 +92,7 @@ class Immutable:
         kind = type(self).__name__
         raise UsageError(
             "CER0854",
-            f"'{name}' of a {kind} cannot be set: it does not change",
+            f"cannot set '{name}': a {kind} is immutable",
             hint="create a new object from another text or other events",
         )
 

@@ -295,7 +295,7 @@ def sample(access: Access, n: int, seed: int | None) -> list[ComplexEvent]:
     without answers, `UsageError` for a negative n, and as `Access.answer`.
     """
     if n < 0:
-        message = f"a sample of {n} answers, a negative number"
+        message = f"expected a sample of at least 0 answers, got {n}"
         raise UsageError("CER0819", message, hint="0 is the least")
     if n == 0:
         return []

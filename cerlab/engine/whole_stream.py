@@ -267,15 +267,19 @@ def explain_waits(
     def words(step: WaitStep) -> str:
         match step:
             case Delay(length):
-                return f"WAIT {window_text(length)}: to the last event of its key not after that"
+                return (
+                    f"WAIT {window_text(length)}: moves the end to the last event within that time"
+                )
             case HoldWithin(window, of_last):
-                begin = "its last event" if of_last else "its start"
-                return f"WITHIN {window_text(window)}: from {begin} to there"
+                begin = "last event" if of_last else "start"
+                return f"WITHIN {window_text(window)}: keeps answers whose {begin} is inside it"
             case LookBack(length):
-                return f"LOOKBACK {window_text(length)}: from the first event not before that"
+                return (
+                    f"LOOKBACK {window_text(length)}: moves the start to the first event within it"
+                )
             case ExceptIf(rival, of_last):
-                begin = "its last event" if of_last else "its start"
-                return f"UNLESS: no answer of automaton {rival + 1} from {begin} to there"
+                place = "after their last event" if of_last else "inside"
+                return f"UNLESS: drops answers with one of automaton {rival + 1} {place}"
 
     lines = []
     names = []
@@ -295,7 +299,9 @@ def explain_waits(
         lines.append(f"answers of {names[branch.body]}: {steps}")
     if plan.partition:
         lines.append(f"partitions: by {', '.join(plan.partition)}, one after the other")
-    lines.append("by columns: arrays say for each event where the answers that it ends go on to")
+    lines.append(
+        "by columns: arrays hold, for each event, the later end of the answers that end there"
+    )
     return Explanation(tuple(lines))
 
 

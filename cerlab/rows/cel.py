@@ -94,7 +94,9 @@ def formula_of(query: rp.RowPattern) -> cel.Formula:
 
 def no_cel(why: str, hint: str) -> Unsupported:
     """Return the error that CEL cannot express a row pattern, with the reason."""
-    return Unsupported("CER0454", f"CEL cannot say this: {why}", hint=f"{hint} is CEL")
+    return Unsupported(
+        "CER0454", f"CEL cannot express this row pattern: {why}", hint=f"{hint} is CEL"
+    )
 
 
 def _atom(v: str, condition: ex.Expression | None) -> cel.Formula:

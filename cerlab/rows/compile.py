@@ -391,9 +391,9 @@ def resume_of(query: RowPattern, positions: Sequence[int]) -> Callable[[int, Seq
 
 def stuck(row: int, skip: rp.Skip, *, absent: bool) -> BadData:
     """Return the error that AFTER MATCH SKIP TO finds no row, or the match's first row."""
-    name, hint = "skip-first", "SKIP TO NEXT ROW goes on at the row after"
+    name, hint = "skip-first", "SKIP TO NEXT ROW continues at the next row"
     variable = skip.name if isinstance(skip, rp.ToFirst | rp.ToLast) else ""
-    message = f"to skip to {variable} is to find the same match again"
+    message = f"skipping to {variable} would find the same match again"
     if absent:
         name, hint, message = "skip-absent", "", f"the match has no row of {variable}"
     place = DataPlace("the table", row + 1)

@@ -119,8 +119,8 @@ def resume(S: Scan, s: int, m: RowMapping) -> int:
                 raise _cannot_skip(S, s, "skip-absent", f"the match has no row of {x}", "")
             i = within[0] if isinstance(skip, rp.ToFirst) else within[-1]
             if i == 0:
-                message = f"to skip to {x} is to find the same match again"
-                hint = "SKIP TO NEXT ROW goes on at the row after"
+                message = f"skipping to {x} would find the same match again"
+                hint = "SKIP TO NEXT ROW continues at the next row"
                 raise _cannot_skip(S, s, "skip-first", message, hint)
             return i
         case skip:

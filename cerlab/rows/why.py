@@ -37,7 +37,7 @@ def why_rows(query: RowPattern, table: Any, rows: Iterable[int] | None = None) -
     >>> table = [{"x": 3}, {"x": 2}, {"x": 1}]
     >>> print(why_rows(parse_rows(clause.format(3)), table, [0, 1]))
     no match: rows 0, 1
-      the match at row 0 is another: A takes row 1 where B is only tried after it
+      the match at row 0 differs: row 1 is A, which is tried before B
       0 A: x > 1, x is 3
       1 B: x < 3, x is 2
     the match:
@@ -150,8 +150,8 @@ def _why_these(scope: _Scope, rows: tuple[int, ...]) -> WhyRows:
     first, earlier, of = before
     others = _mapped_rows(scope, positions, first, earlier, of)
     words = (
-        f"the match at row {others[0].row} is found before, and AFTER MATCH SKIP "
-        f"{skip_text(scope.query.skip)} does not go on at row {positions[s]}"
+        f"the match at row {others[0].row} is found first, and AFTER MATCH SKIP "
+        f"{skip_text(scope.query.skip)} does not continue at row {positions[s]}"
     )
     return WhyRows(False, rows, mapped_rows, RowKind.SKIPPED, (words,), others)
 
@@ -174,16 +174,18 @@ def _scan_to(
 
 def _preference_words(mapped_rows: tuple[MappedRow, ...], others: tuple[MappedRow, ...]) -> str:
     """Return as text the choice by which the match is preferred to the given rows."""
-    at = f"the match at row {mapped_rows[0].row} is another:"
+    at = f"the match at row {mapped_rows[0].row} differs:"
     for ours, theirs in zip(mapped_rows, others, strict=False):
         if ours.variable != theirs.variable:
-            order = f"where {name_text(ours.variable)} is only tried after it"
-            return f"{at} {name_text(theirs.variable)} takes row {theirs.row} {order}"
+            order = f"which is tried before {name_text(ours.variable)}"
+            return f"{at} row {theirs.row} is {name_text(theirs.variable)}, {order}"
     if len(others) > len(mapped_rows):
         more = others[len(mapped_rows)]
-        return f"{at} to go on, {name_text(more.variable)} takes row {more.row}, is preferred"
+        return f"{at} it continues with row {more.row}, which is {name_text(more.variable)}"
     more = mapped_rows[len(others)]
-    return f"{at} to end before row {more.row} is preferred to {name_text(more.variable)}"
+    return (
+        f"{at} it ends before row {more.row}, as the pattern prefers to {name_text(more.variable)}"
+    )
 
 
 def _mapped_rows(
@@ -243,13 +245,13 @@ def _words(attempt: Attempt, reader: Reader, positions: Sequence[int]) -> str:
     variable, row = attempt.variable, attempt.row
     if variable is None:
         if row is None:
-            return "an anchor, ^ or $, does not stand at the edge of the partition"
+            return "an anchor, ^ or $, is not at the edge of the partition"
         return f"the pattern is complete before row {positions[row]}"
     name = name_text(variable)
     if row is None:
         at_end = reader.until is None or reader.until == len(positions)
         return (
-            f"{name} is to take one more row, and {'none is left' if at_end else 'none is asked'}"
+            f"{name} has to take one more row, and {'none is left' if at_end else 'none is given'}"
         )
     cannot = f"{name} cannot take row {positions[row]}:"
     read = f", {read_text(attempt.read)}" if attempt.read else ""

@@ -500,15 +500,15 @@ def test_explain_says_what_answers_go_through() -> None:
     assert str(query.explain(stream(S))).splitlines() == [
         "automaton 1: predicates: 2 tests on the columns type",
         "automaton 2: predicates: 1 tests on the columns type",
-        "answers of automaton 1: WAIT 3 [t]: to the last event of its key not after that; "
-        "UNLESS: no answer of automaton 2 from its last event to there; "
-        "WITHIN 9 EVENTS: from its start to there",
+        "answers of automaton 1: WAIT 3 [t]: moves the end to the last event within that time; "
+        "UNLESS: drops answers with one of automaton 2 after their last event; "
+        "WITHIN 9 EVENTS: keeps answers whose start is inside it",
         "partitions: by k, one after the other",
-        "by columns: arrays say for each event where the answers that it ends go on to",
+        "by columns: arrays hold, for each event, the later end of the answers that end there",
     ]
     either = cerlab.parse_query("SELECT * WHERE (A ; B WITHIN 3 SECONDS) OR C")
     assert str(either.explain()).splitlines()[2:4] == [
-        "answers of automaton 1: WITHIN 3 SECONDS: from its start to there",
+        "answers of automaton 1: WITHIN 3 SECONDS: keeps answers whose start is inside it",
         "answers of automaton 2: given at once",
     ]
     before = cerlab.parse_query("SELECT * WHERE (A ; B WITHIN 3 SECONDS) ; C")

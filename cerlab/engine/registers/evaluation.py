@@ -519,9 +519,9 @@ def _why_not_select(plan: CorrelatedPlan, strategy: Strategy) -> str | None:
     if strategy is Strategy.STRICT:
         return "STRICT counts the events of each partition"
     if plan.window is not None and plan.consume is not Consume.NONE:
-        return f"CONSUME BY asks which answers {strategy.value} leaves inside the window"
+        return f"CONSUME BY depends on the answers that {strategy.value} selects inside WITHIN"
     if plan.streams and isinstance(plan.window, EventWindow):
-        return f"{strategy.value} compares answers outside a window in events of FROM"
+        return f"{strategy.value} compares answers longer than WITHIN, which counts events of FROM"
     return None
 
 

@@ -89,7 +89,7 @@ class Builder(ConditionBuilder):
             for each in atomics(psi.condition) if isinstance(psi, cel.Filter) else ():
                 if isinstance(each, Correlation) and each.of_group is not None:
                     text = expression_text(each.of_group)
-                    message = f"{text} is of several events, and NOT(..) is one event"
+                    message = f"NOT(..) reads one event, but {text} reads several"
                     hint = "write the condition on one event, as in NOT(A FILTER A[price > 3])"
                     raise IllFormed("CER0244", message, place=self.place(meta), hint=hint)
         return self._record(meta, cel.Not(body), body)

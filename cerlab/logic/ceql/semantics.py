@@ -128,7 +128,7 @@ def check_consumption(query: CeqlQuery) -> None:
     if waits(query.formula) and query.consume.crosses_partitions and query.partition:
         raise IllFormed(
             "CER0214",
-            f"CONSUME BY {query.consume.value} over keys that wait:",
+            f"CONSUME BY {query.consume.value} does not support keys whose answers wait",
             hint="write CONSUME BY PARTITION",
         )
 
