@@ -109,7 +109,7 @@ def ranged_answers(
             if result.error is not None:
                 raise result.error
     finally:
-        # do not wait: garbage collection may run this while a starting thread holds a lock
+        # do not wait for threads: the garbage collector may run this while one of them holds a lock
         pool.shutdown(wait=False, cancel_futures=True)
 
 

@@ -136,7 +136,7 @@ class WithEvents(Around):
         finally:
             count = self._run.position - first
             read = events if count == len(events) else events[:count]
-            # a short batch without its original columns, which take more memory than its events
+            # keep the events of a short batch, not its original columns, which take more memory
             self.recent.append(read if count >= thresholds.FEWEST else Stream(read.events))
 
     def advance(self, until: Until) -> Iterator[AnswerBatch]:

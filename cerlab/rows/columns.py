@@ -140,7 +140,7 @@ def limbs_of_doubles(values: Values) -> tuple[NDArray[np.int64], int]:
     exponent = int(powers[whole != 0].min(initial=0))
     place, shift = np.divmod(np.where(whole == 0, 0, powers - exponent), BITS)
     count = int(place.max(initial=0)) + 4
-    # so many rows cannot make a sum overflow
+    # with two spare limbs, no number of rows makes a sum overflow
     if count > MOST_LIMBS or BITS * (count + 2) + exponent > 1_023:
         raise NotColumnar
     limbs, rows = np.zeros((count, len(whole)), np.int64), np.arange(len(whole))

@@ -240,7 +240,7 @@ class Configurations:
         number = np.zeros(len(self._arena.left), np.int64)
         collect(self._arena, counters, self._accepting, roots, np.array([lowest]), number)
         live.node[survivors] = roots[ENTRY_HEADER:]
-        # nodes get new ids, which `latest` does not follow
+        # nodes have new ids now, so the cached ids in `latest` are invalid
         live.latest[:] = k.NONE
 
 

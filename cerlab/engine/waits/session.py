@@ -282,7 +282,7 @@ def _split(arrays: Mapping[str, Any], nodes: Sequence[Any], keys: int) -> Iterat
         sizes, part = {"nodes": count, "partitions": keys}, dict[str, Any]()
         for name, declared in TECS.items():
             dimension = declared.split()[1]
-            if dimension == "pool":  # its size follows from the lengths of the partitions
+            if dimension == "pool":  # the lengths of the partitions determine the size of the pool
                 sizes["pool"] = int(part["length"].sum())
             size = sizes[dimension]
             part[name], rest[name] = rest[name][:size], rest[name][size:]

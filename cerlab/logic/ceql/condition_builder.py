@@ -74,7 +74,7 @@ class Call(NamedTuple):
             message = f"{self.name.upper()} needs an attribute of a label"
         match self.arguments:
             case (SetOf(name, None),) if self.form == "DISTINCT " and name.upper() != "NULL":
-                # SQL has the attribute alone here, but `name` may also be a label
+                # SQL names the attribute alone in COUNT(DISTINCT v), but here v may also be a label
                 other = f"COUNT(DISTINCT a.{name_text(name)}) of an attribute {name}"
                 return message, f"write {other}, or {self.example()} of a label {name}"
             case (SetOf(_, str()),) if self.name.upper() == "COUNT" and not self.form:
