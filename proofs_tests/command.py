@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+from contextlib import redirect_stderr, redirect_stdout
 from typing import Any, NamedTuple
 
 import pytest
@@ -39,3 +41,11 @@ class Cli:
         output = Output(*self._capsys.readouterr())
         assert found == status, output.err
         return output
+
+
+def command(*words: object) -> tuple[int, str, str]:
+    """Return the exit status, the output and the messages of a command."""
+    out, errors = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(errors):
+        status = main([*map(str, words)])
+    return status, out.getvalue(), errors.getvalue()

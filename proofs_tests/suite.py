@@ -17,8 +17,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import wraps
+from inspect import Parameter, Signature, signature
 from random import Random
-from typing import assert_never
+from typing import Any, assert_never
 
 import pytest
 
@@ -127,3 +129,34 @@ class Suite:
             yield
         finally:
             budget.STEPS, semantics.MAX_STEPS = before
+
+
+def random_suite(
+    deep_count: int, *, needs_answers: float = 0.5
+) -> Callable[[Callable[..., bool | None]], Callable[..., None]]:
+    """Make a random suite of a test of one case, which its parameter `rng` draws.
+
+    The test returns what `Suite.run` expects of a case; its other parameters are fixtures.
+    """
+
+    def suite_of(case: Callable[..., bool | None]) -> Callable[..., None]:
+        parameters = signature(case).parameters
+
+        @wraps(case)
+        def test(*own: Any, suite: Suite, **given: Any) -> None:
+            if "suite" in parameters:
+                given["suite"] = suite
+            suite.run(
+                lambda rng: case(*own, rng=rng, **given),
+                deep_count=deep_count,
+                needs_answers=needs_answers,
+            )
+
+        others = [each for name, each in parameters.items() if name not in ("rng", "suite")]
+        # pytest reads the names of fixtures here
+        vars(test)["__signature__"] = Signature(
+            [*others, Parameter("suite", Parameter.KEYWORD_ONLY)]
+        )
+        return test
+
+    return suite_of

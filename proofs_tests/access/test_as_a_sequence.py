@@ -14,27 +14,25 @@ import cerlab
 from cerlab import Event, io
 from cerlab.evaluate.physical import BySize
 from proofs_tests.random_cases import random_case
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 
 EVENTS = [{"type": "A" if n % 3 else "B", "v": n} for n in range(9)]
 
 
-def test_numbers_and_slices_are_those_of_the_list(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        example = random_case(rng)
-        matches, listed = example.query.run(example.stream), list(example.query.run(example.stream))
-        for _ in range(4):
-            low, high = (rng.choice((None, rng.randrange(-6, 7))) for _ in range(2))
-            step = rng.choice((None, 1, 2, -1, -3))
-            assert matches[low:high:step] == listed[low:high:step]
-        for n in range(-len(listed), len(listed)):
-            assert matches[n] == listed[n]
-        for n in (len(listed), -len(listed) - 1):
-            with pytest.raises(IndexError):
-                matches[n]
-        return bool(listed)
-
-    suite.run(case, deep_count=4_000)
+@random_suite(4_000)
+def test_numbers_and_slices_are_those_of_the_list(rng: Random) -> bool:
+    example = random_case(rng)
+    matches, listed = example.query.run(example.stream), list(example.query.run(example.stream))
+    for _ in range(4):
+        low, high = (rng.choice((None, rng.randrange(-6, 7))) for _ in range(2))
+        step = rng.choice((None, 1, 2, -1, -3))
+        assert matches[low:high:step] == listed[low:high:step]
+    for n in range(-len(listed), len(listed)):
+        assert matches[n] == listed[n]
+    for n in (len(listed), -len(listed) - 1):
+        with pytest.raises(IndexError):
+            matches[n]
+    return bool(listed)
 
 
 def test_the_last_of_very_many_is_found_without_the_others() -> None:
@@ -57,26 +55,24 @@ def test_the_first_rows_need_no_further_answer() -> None:
     ]
 
 
-def test_it_is_a_sequence_of_the_answers(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        example = random_case(rng)
-        query, stream = example.query, example.stream
-        matches, listed = query.run(stream), cerlab.evaluate(query, stream)
-        assert len(listed) == matches.count() == len(list(matches))
-        assert bool(matches) == bool(listed)
-        assert matches == listed == matches
-        assert matches == query.run(stream)
-        again = cerlab.Stream(list(stream), time=stream.time, until=stream.until)
-        assert matches == query.run(again)
-        assert all(answer in matches for answer in listed)
-        fewer = listed[:-1]
-        assert (matches == fewer) == (not listed)
-        for answer in listed[:3]:
-            moved = cerlab.ComplexEvent(answer.start, answer.end + 1, answer.positions)
-            assert (moved in matches) == (moved in listed)
-        return bool(listed)
-
-    suite.run(case, deep_count=4_000)
+@random_suite(4_000)
+def test_it_is_a_sequence_of_the_answers(rng: Random) -> bool:
+    example = random_case(rng)
+    query, stream = example.query, example.stream
+    matches, listed = query.run(stream), cerlab.evaluate(query, stream)
+    assert len(listed) == matches.count() == len(list(matches))
+    assert bool(matches) == bool(listed)
+    assert matches == listed == matches
+    assert matches == query.run(stream)
+    again = cerlab.Stream(list(stream), time=stream.time, until=stream.until)
+    assert matches == query.run(again)
+    assert all(answer in matches for answer in listed)
+    fewer = listed[:-1]
+    assert (matches == fewer) == (not listed)
+    for answer in listed[:3]:
+        moved = cerlab.ComplexEvent(answer.start, answer.end + 1, answer.positions)
+        assert (moved in matches) == (moved in listed)
+    return bool(listed)
 
 
 def test_a_sequence_is_not_another() -> None:

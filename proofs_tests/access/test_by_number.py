@@ -21,43 +21,36 @@ from cerlab.model.stream import Stream
 from cerlab.testing import Shape, with_limit
 from proofs_tests.access.cases import ANY_QUERY, agrees_with_iteration, all_of, matches_of
 from proofs_tests.random_cases import Case, random_case
-from proofs_tests.suite import Suite
+from proofs_tests.suite import Suite, random_suite
 
 
-def test_answers_by_number_are_those_of_the_iteration(suite: Suite) -> None:
+@random_suite(10_000)
+def test_answers_by_number_are_those_of_the_iteration(rng: Random) -> bool | None:
     """Every clause, strategy and policy, also queries that only the reference takes."""
-
-    def case(rng: Random) -> bool | None:
-        example = random_case(rng, ANY_QUERY)
-        try:
-            return agrees_with_iteration(example, rng)
-        except cerlab.ResourceLimit:  # one query in ten thousand is too large for the oracle
-            return None
-
-    suite.run(case, deep_count=10_000)
+    example = random_case(rng, ANY_QUERY)
+    try:
+        return agrees_with_iteration(example, rng)
+    except cerlab.ResourceLimit:  # one query in ten thousand is too large for the oracle
+        return None
 
 
-def test_a_limit_leaves_the_first_answers_of_each_end(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        example = random_case(rng, ANY_QUERY)
-        limited = Case(with_limit(example.ast, rng.choice((1, 2, 5))), example.stream)
-        return agrees_with_iteration(limited, rng)
-
-    suite.run(case, deep_count=4_000)
+@random_suite(4_000)
+def test_a_limit_leaves_the_first_answers_of_each_end(rng: Random) -> bool:
+    example = random_case(rng, ANY_QUERY)
+    limited = Case(with_limit(example.ast, rng.choice((1, 2, 5))), example.stream)
+    return agrees_with_iteration(limited, rng)
 
 
-def test_longer_streams(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        example = random_case(rng, Shape(depth=2, events=40))
-        matches = matches_of(example)
-        n = matches.count()
-        if n <= 2_000:
-            return agrees_with_iteration(example, rng)
-        first = list(islice(matches, 500))
-        assert [matches[k] for k in range(500)] == first, example.describe()
-        return True
-
-    suite.run(case, deep_count=4_000)
+@random_suite(4_000)
+def test_longer_streams(rng: Random) -> bool:
+    example = random_case(rng, Shape(depth=2, events=40))
+    matches = matches_of(example)
+    n = matches.count()
+    if n <= 2_000:
+        return agrees_with_iteration(example, rng)
+    first = list(islice(matches, 500))
+    assert [matches[k] for k in range(500)] == first, example.describe()
+    return True
 
 
 def test_streams_that_the_compiled_engine_iterates(

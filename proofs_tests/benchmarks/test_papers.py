@@ -27,7 +27,7 @@ from proofs_tests.benchmarks.memory import MemoryOf, measure_here
 from proofs_tests.benchmarks.registers import OF_FIGURES, PAPER, PATTERNS, WINDOWS, ceql, sremo
 from proofs_tests.benchmarks.rows import BENCHMARKS, log_of, measure_live, measure_rows, pushed
 from proofs_tests.benchmarks.streams import from_file, synthetic
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 
 pytestmark = pytest.mark.night
 
@@ -172,27 +172,24 @@ WORDS = {"Q1": "ABC", "Q2": "ABCD", "Q3": "CD", "Q4": "AAB", "Q5": "AABBC", "Q6"
 STRATEGIES = ("*", "LAST *", "MAX *", "NEXT *")
 
 
-def test_processing_reads_all_events_as_the_reference_does(suite: Suite) -> None:
+@random_suite(2_000)
+def test_processing_reads_all_events_as_the_reference_does(rng: Random) -> bool:
     """The last event's answers, listed after all else was read without output (CORE Alg. 1)."""
-
-    def case(rng: Random) -> bool:
-        name, strategy = rng.choice(list(QUERIES)), rng.choice(STRATEGIES)
-        kinds = rng.choices("ABCDE", rng.choice(list(WEIGHTS.values())), k=rng.randint(1, 5))
-        if rng.random() < 0.8:
-            first = WORDS[name][:-1]
-            for at, kind in zip(sorted(rng.choices(range(6), k=len(first))), first, strict=True):
-                kinds.insert(at, kind)
-            kinds.append(WORDS[name][-1])
-        stream = Stream.from_events([{"type": kind} for kind in kinds])
-        text = f"SELECT {strategy} WHERE {QUERIES[name]}"
-        last = len(kinds) - 1
-        answers = cerlab.evaluate(text, stream, evaluator="reference")
-        ending = sorted(answer.positions for answer in answers if answer.end == last)
-        _, output = process(parse_query(text), stream, 1)
-        assert sorted(output) == ending
-        return bool(ending)
-
-    suite.run(case, deep_count=2_000)
+    name, strategy = rng.choice(list(QUERIES)), rng.choice(STRATEGIES)
+    kinds = rng.choices("ABCDE", rng.choice(list(WEIGHTS.values())), k=rng.randint(1, 5))
+    if rng.random() < 0.8:
+        first = WORDS[name][:-1]
+        for at, kind in zip(sorted(rng.choices(range(6), k=len(first))), first, strict=True):
+            kinds.insert(at, kind)
+        kinds.append(WORDS[name][-1])
+    stream = Stream.from_events([{"type": kind} for kind in kinds])
+    text = f"SELECT {strategy} WHERE {QUERIES[name]}"
+    last = len(kinds) - 1
+    answers = cerlab.evaluate(text, stream, evaluator="reference")
+    ending = sorted(answer.positions for answer in answers if answer.end == last)
+    _, output = process(parse_query(text), stream, 1)
+    assert sorted(output) == ending
+    return bool(ending)
 
 
 def test_nothing_is_listed_unless_asked_for() -> None:

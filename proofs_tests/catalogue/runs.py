@@ -68,8 +68,7 @@ def code_of(output: str) -> str | None:
 
 def _python(source: str, names: dict[str, Any]) -> str:
     """Expressions are shown, as a prompt does."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         try:
             with contextlib.redirect_stdout(io.StringIO()):
                 exec(compile(source, "<catalogue>", "single"), names)

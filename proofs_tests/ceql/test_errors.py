@@ -113,8 +113,7 @@ def test_an_error_has_a_place_in_the_text(id: str) -> None:
     ],
 )
 def test_comparisons_that_may_hold_by_type_are_taken(where: str) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         cerlab.parse_query(f"SELECT * WHERE {where}", SCHEMA)
 
 

@@ -20,7 +20,7 @@ from cerlab.model.stream import time_axis
 from cerlab.testing import Shape, random_events, random_query
 from cerlab.why.failure import Inside
 from proofs_tests.differential.test_waits import window
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 
 RECIPES = Path(__file__).parents[2] / "docs" / "how_to" / "recipes.md"
 
@@ -104,8 +104,7 @@ def test_a_bound_on_chosen_events_offers_to_count_all_of_the_window(
     (message,) = [str(each.message) for each in caught if "CER0926" in str(each.message)]
     assert f"write {offered}; recipe '{recipe}' (docs/how_to/recipes.md)" in message
     assert f"## {recipe}\n" in RECIPES.read_text(encoding="utf-8")
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         cerlab.parse_query(f"SELECT * WHERE {offered}")
 
 
@@ -126,8 +125,7 @@ def test_a_bound_on_chosen_events_offers_to_count_all_of_the_window(
     ],
 )
 def test_a_filter_that_means_the_chosen_events_is_silent(formula: str) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         cerlab.parse_query(f"SELECT * WHERE {formula}")
 
 
@@ -149,21 +147,18 @@ def test_why_none_offers_it_where_it_has_answers() -> None:
     assert not any(isinstance(change.repair, Inside) for change in explained.changes)
 
 
-def test_where_it_is_silent_the_window_drops_nothing(suite: Suite) -> None:
+@random_suite(10_000, needs_answers=0.3)
+def test_where_it_is_silent_the_window_drops_nothing(rng: Random) -> bool:
     """And where it warns, the query that it offers gives the same answers, and perhaps more."""
     shape = Shape(depth=2, events=8, timed=True)
-
-    def case(rng: Random) -> bool:
-        drawn = random_query(rng, shape)
-        strategy = rng.choice((Strategy.NXT, Strategy.LAST, Strategy.MAX))
-        query = replace(drawn, strategy=strategy, window=window(rng), consume=drawn.consume.NONE)
-        stream = Stream(random_events(rng, query.formula, shape), time=time_axis("t", "s"))
-        answers = query_answers(query, stream)
-        inside = compared_inside(query)
-        if inside is None:
-            assert answers == query_answers(replace(query, window=None), stream), str(query)
-        else:
-            assert {*answers} <= {*query_answers(inside[1], stream)}, str(query)
-        return bool(answers)
-
-    suite.run(case, deep_count=10_000, needs_answers=0.3)
+    drawn = random_query(rng, shape)
+    strategy = rng.choice((Strategy.NXT, Strategy.LAST, Strategy.MAX))
+    query = replace(drawn, strategy=strategy, window=window(rng), consume=drawn.consume.NONE)
+    stream = Stream(random_events(rng, query.formula, shape), time=time_axis("t", "s"))
+    answers = query_answers(query, stream)
+    inside = compared_inside(query)
+    if inside is None:
+        assert answers == query_answers(replace(query, window=None), stream), str(query)
+    else:
+        assert {*answers} <= {*query_answers(inside[1], stream)}, str(query)
+    return bool(answers)

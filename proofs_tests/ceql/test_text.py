@@ -25,37 +25,32 @@ from cerlab.model.clauses import (
     TimeWindow,
 )
 from cerlab.model.event import AttributeType
+from cerlab.predicates import syntax as pred
 from cerlab.predicates.condition import Correlation, On
-from cerlab.predicates.syntax import (
-    And,
-    Arithmetic,
-    Attribute,
-    Computed,
-    Constant,
-    Group,
-    LabelAttribute,
-    Negated,
-    OfGroup,
-    Operator,
-    Or,
-    Previous,
-    atoms,
-    operands,
-)
 from cerlab.predicates.text import KEYWORDS, PREFIXES
 from cerlab.testing import random_formula, random_query
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 
 A, B, C, D = map(cel.Atom, "ABCD")
-CORRELATION = Correlation(Operator.LT, LabelAttribute("x", "v"), LabelAttribute("y", "w"))
+CORRELATION = Correlation(
+    pred.Operator.LT, pred.LabelAttribute("x", "v"), pred.LabelAttribute("y", "w")
+)
 OF_GROUPS = [
     Correlation(
-        Operator.LT,
-        Computed(Arithmetic.SUB, LabelAttribute("x", "v"), Negated(OfGroup(function, "y", name))),
-        Computed(Arithmetic.ADD, Previous("max", "count"), Negated(Previous("x", "v"))),
+        pred.Operator.LT,
+        pred.Computed(
+            pred.Arithmetic.SUB,
+            pred.LabelAttribute("x", "v"),
+            pred.Negated(pred.OfGroup(function, "y", name)),
+        ),
+        pred.Computed(
+            pred.Arithmetic.ADD,
+            pred.Previous("max", "count"),
+            pred.Negated(pred.Previous("x", "v")),
+        ),
     )
-    for function in Group
-    for name in [None if function is Group.COUNT else "v"]
+    for function in pred.Group
+    for name in [None if function is pred.Group.COUNT else "v"]
 ]
 
 
@@ -63,17 +58,16 @@ def test_an_atom_of_a_stream_has_it_in_its_text() -> None:
     assert [node_text(cel.Atom("A", stream)) for stream in (None, "S")] == ["A", "S>A"]
 
 
-def test_parse_after_print_is_the_identity_on_queries(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        query = random_query(rng)
-        text = query_text(query)
-        assert parse_ceql(text)[0] == query, text
-        return True
-
-    suite.run(case, deep_count=10_000)
+@random_suite(10_000)
+def test_parse_after_print_is_the_identity_on_queries(rng: Random) -> bool:
+    query = random_query(rng)
+    text = query_text(query)
+    assert parse_ceql(text)[0] == query, text
+    return True
 
 
-def test_print_after_parse_is_idempotent_with_every_operator(suite: Suite) -> None:
+@random_suite(10_000)
+def test_print_after_parse_is_idempotent_with_every_operator(rng: Random) -> bool:
     wrap: tuple[Callable[[cel.Formula], cel.Formula], ...] = (
         lambda phi: cel.And(phi, A),
         lambda phi: cel.All(B, phi),
@@ -94,18 +88,14 @@ def test_print_after_parse_is_idempotent_with_every_operator(suite: Suite) -> No
         lambda phi: cel.Filter(phi, CORRELATION),
         *(partial(cel.Filter, condition=each) for each in OF_GROUPS),
     )
-
-    def case(rng: Random) -> bool:
-        phi = random_formula(rng)
-        for _ in range(3):
-            phi = rng.choice(wrap)(phi)
-        text = formula_text(phi)
-        again, _ = parse_cel(text)
-        assert again == phi, text
-        assert formula_text(again) == text
-        return True
-
-    suite.run(case, deep_count=10_000)
+    phi = random_formula(rng)
+    for _ in range(3):
+        phi = rng.choice(wrap)(phi)
+    text = formula_text(phi)
+    again, _ = parse_cel(text)
+    assert again == phi, text
+    assert formula_text(again) == text
+    return True
 
 
 @pytest.mark.parametrize(
@@ -166,12 +156,12 @@ def test_filter_is_a_suffix_on_everything_to_its_left() -> None:
         case other:
             pytest.fail(str(other))
     match formula("A ; B FILTER A[v = 1] AND B[v = 2] OR C"):
-        case cel.Or(cel.Filter(cel.Seq(), And(On("A"), On("B"))), right):
+        case cel.Or(cel.Filter(cel.Seq(), pred.And(On("A"), On("B"))), right):
             assert right == C
         case other:
             pytest.fail(str(other))
     match formula("A FILTER (A[v = 1] OR A[v = 2]) AND (x[w = 1]) AND (B ; C)"):
-        case cel.And(cel.Filter(_, And(Or(), On("x"))), cel.Seq()):
+        case cel.And(cel.Filter(_, pred.And(pred.Or(), On("x"))), cel.Seq()):
             pass
         case other:
             pytest.fail(str(other))
@@ -316,5 +306,7 @@ def test_a_constant_is_its_value(constant: str, value: bool | int | float | str)
         whole = parse_formula(f"A FILTER {read}")
         assert isinstance(whole, cel.Filter)
         assert isinstance(whole.condition, On)
-        constants = {each for atom in atoms(whole.condition.predicate) for each in operands(atom)}
-        assert constants == {Attribute("v"), Constant(value)}
+        constants = {
+            each for atom in pred.atoms(whole.condition.predicate) for each in pred.operands(atom)
+        }
+        assert constants == {pred.Attribute("v"), pred.Constant(value)}

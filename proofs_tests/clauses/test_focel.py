@@ -18,7 +18,7 @@ from cerlab.predicates.condition import On
 from cerlab.predicates.syntax import Attribute, Comparison, Constant, Operator
 from cerlab.testing import Shape, random_events
 from proofs_tests.clauses.tables import word
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 
 FARM = Path(__file__).parents[2] / "examples" / "fire_phi1" / "events.core"
 
@@ -140,15 +140,12 @@ def local_formula(rng: Random, depth: int) -> cel.Formula:
             return cel.Filter(cel.As(cel.Atom(R), x), On(x, P))
 
 
-def test_with_local_unary_filters_both_logics_agree(suite: Suite) -> None:
+@random_suite(2_000)
+def test_with_local_unary_filters_both_logics_agree(rng: Random) -> bool:
     """The easy half of (SOCEL Thm. 1): what the normal forms reduce the rest to."""
-
-    def case(rng: Random) -> bool:
-        phi = local_formula(rng, 2)
-        shape = Shape(events=4, rich=False)
-        events = random_events(rng, phi, shape)
-        fo = cerlab.evaluate(phi, events, logic="fo")
-        assert fo == cerlab.evaluate(phi, events, evaluator="reference"), str(phi)
-        return bool(fo)
-
-    suite.run(case, deep_count=2_000)
+    phi = local_formula(rng, 2)
+    shape = Shape(events=4, rich=False)
+    events = random_events(rng, phi, shape)
+    fo = cerlab.evaluate(phi, events, logic="fo")
+    assert fo == cerlab.evaluate(phi, events, evaluator="reference"), str(phi)
+    return bool(fo)

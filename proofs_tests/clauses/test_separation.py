@@ -25,7 +25,7 @@ from cerlab.predicates.separation import Range, agree, separated
 from cerlab.predicates.text import predicate_text
 from cerlab.predicates.truth import kind_of
 from proofs_tests.command import Cli
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 
 PAIR = "A AS a ; B AS b FILTER "
 MOST = 2**63 - 1
@@ -93,28 +93,25 @@ def drawn_expression(rng: Random, depth: int, constants: list[Value]) -> pred.Ex
     return pred.Computed(rng.choice((ADD, SUB, SUB, SUB, MUL, pred.Arithmetic.DIV)), *sides)
 
 
-def test_forms_that_agree_hold_of_the_same_events(suite: Suite) -> None:
+@random_suite(4_000, needs_answers=0.15)
+def test_forms_that_agree_hold_of_the_same_events(rng: Random) -> bool:
     """Of all values within the ranges: those at their ends among them, missing and of NULL."""
-
-    def case(rng: Random) -> bool:
-        constants: list[Value] = [1, 5, -3, 2**62, 0.5, Duration(3), Duration(-(2**62))]
-        while True:
-            sides = (drawn_expression(rng, rng.randrange(3), constants) for _ in range(2))
-            C = Correlation(rng.choice(list(pred.Operator)), *sides)
-            if (other := separated(C)) is not None:
-                break
-        kinds = {name: rng.choice(list(POOLS)) for name in "vw"}
-        values = {n: rng.sample(POOLS[k], min(3, len(POOLS[k]))) for n, k in kinds.items()}
-        ranges = {name: range_of(values[name]) for name in "vw"}
-        is_same = agree(C, other, ranges)
-        for a, b in product(product(*values.values()), repeat=2):
-            two = [Event("A", dict(zip("vw", e, strict=True))) for e in (a, b)]
-            for events in ({"a": two[:1], "b": two[1:]}, {"a": two, "b": two[::-1]}):
-                verdicts = {each.holds(events.__getitem__) for each in (C, other)}
-                assert not is_same or len(verdicts) == 1, (C, other, events)
-        return is_same and any(kind in ("number", "timestamp") for kind in kinds.values())
-
-    suite.run(case, deep_count=4_000, needs_answers=0.15)
+    constants: list[Value] = [1, 5, -3, 2**62, 0.5, Duration(3), Duration(-(2**62))]
+    while True:
+        sides = (drawn_expression(rng, rng.randrange(3), constants) for _ in range(2))
+        C = Correlation(rng.choice(list(pred.Operator)), *sides)
+        if (other := separated(C)) is not None:
+            break
+    kinds = {name: rng.choice(list(POOLS)) for name in "vw"}
+    values = {n: rng.sample(POOLS[k], min(3, len(POOLS[k]))) for n, k in kinds.items()}
+    ranges = {name: range_of(values[name]) for name in "vw"}
+    is_same = agree(C, other, ranges)
+    for a, b in product(product(*values.values()), repeat=2):
+        two = [Event("A", dict(zip("vw", e, strict=True))) for e in (a, b)]
+        for events in ({"a": two[:1], "b": two[1:]}, {"a": two, "b": two[::-1]}):
+            verdicts = {each.holds(events.__getitem__) for each in (C, other)}
+            assert not is_same or len(verdicts) == 1, (C, other, events)
+    return is_same and any(kind in ("number", "timestamp") for kind in kinds.values())
 
 
 def range_of(values: list[Value]) -> Range:

@@ -25,7 +25,7 @@ from cerlab.predicates.condition import On
 from cerlab.predicates.syntax import Comparison, Constant, Predicate
 from cerlab.predicates.text import predicate_text
 from proofs_tests.clauses.tables import EVALUATORS, c
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 
 
 def predicate_of(text: str) -> Predicate:
@@ -309,7 +309,8 @@ def numbers(op: str, a: Any, rest: list[Any]) -> Typed:
 RELATIONS = {"<": (-1,), "<=": (-1, 0), ">": (1,), ">=": (1, 0), "=": (0,), "!=": (-1, 1)}
 
 
-def check_case(rng: Random) -> bool:
+@random_suite(20_000)
+def test_random_terms_by_fractions(rng: Random) -> bool:
     """A random comparison on a few events: the truth and the columns against fractions."""
     kind = rng.choice("mmddddn")
     term, other = random_term(rng, kind, 2), random_term(rng, kind, 1)
@@ -339,7 +340,3 @@ def check_case(rng: Random) -> bool:
     symbols = stage.symbols(columns, 8)
     assert [stage.vectors[symbol] for symbol in symbols] == expected, P
     return any(expected)
-
-
-def test_random_terms_by_fractions(suite: Suite) -> None:
-    suite.run(check_case, deep_count=20_000)

@@ -75,8 +75,7 @@ DOORS: dict[str, Callable[..., int]] = {
 
 
 def warned(ask: Callable[[], int]) -> tuple[int, list[str]]:
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         count = ask()
     return count, [str(each.message) for each in caught]
 

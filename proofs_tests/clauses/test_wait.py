@@ -34,7 +34,7 @@ from cerlab.logic.ceql.syntax import CeqlQuery
 from cerlab.model.clauses import AttributeWindow, Consume, Limit, Strategy
 from proofs_tests.clauses.tables import c
 from proofs_tests.differential.test_windows_inside import ALPHABET, random_times, small_formula
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 
 
 def stream(text: str) -> list[dict[str, Any]]:
@@ -282,8 +282,7 @@ def test_what_waits_is_said() -> None:
         cerlab.evaluate("A WAIT 40 [t]", stream(S))
     with pytest.warns(cerlab.AnswerWarning, match="CER0916"):
         cerlab.evaluate("A", stream(S), until="end")
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         cerlab.evaluate("A WAIT 40 [t]", stream(S), until="end")
         cerlab.evaluate("A WAIT 20 [t]", stream(S))
 
@@ -427,70 +426,63 @@ def test_an_event_before_a_promise_is_not_read(window: str) -> None:
     assert len(session.advance("end")) == 1
 
 
-def test_a_wait_ends_before_the_first_event_after_it(suite: Suite) -> None:
+@random_suite(5_000, needs_answers=0.25)
+def test_a_wait_ends_before_the_first_event_after_it(rng: Random) -> bool:
     """And the laws: over OR, after ; and :, f+ WAIT d, under AS."""
+    f, g = small_formula(rng, 2), small_formula(rng, 1)
+    S, d = (
+        random_stream(rng, rng.randint(1, 7)),
+        AttributeWindow(rng.choice((0, 0.5, 1, 2)), "t"),
+    )
 
-    def case(rng: Random) -> bool:
-        f, g = small_formula(rng, 2), small_formula(rng, 1)
-        S, d = (
-            random_stream(rng, rng.randint(1, 7)),
-            AttributeWindow(rng.choice((0, 0.5, 1, 2)), "t"),
-        )
+    def meaning(phi: cel.Formula) -> set[Valuation]:
+        return set(query_valuations(CeqlQuery(phi), Stream(S)))
 
-        def meaning(phi: cel.Formula) -> set[Valuation]:
-            return set(query_valuations(CeqlQuery(phi), Stream(S)))
-
-        waited = cel.Wait(f, d)
-        assert parse_cel(str(waited))[0] == waited
-        pairs = ((V, ends(V, S, d.width)) for V in meaning(f))
-        expected = {Valuation(V.start, k, V.labels) for V, k in pairs if k is not None}
-        assert meaning(waited) == expected, (str(waited), S)
-        for left, right in (
-            (cel.Wait(cel.Or(f, g), d), cel.Or(waited, cel.Wait(g, d))),
-            (cel.Wait(cel.Seq(g, f), d), cel.Seq(g, waited)),
-            (cel.Wait(cel.Concat(g, f), d), cel.Concat(g, waited)),
-            (cel.Wait(cel.Plus(f), d), cel.Or(waited, cel.Seq(cel.Plus(f), waited))),
-            (cel.Wait(cel.As(f, "x"), d), cel.As(waited, "x")),
-        ):
-            assert meaning(left) == meaning(right), (str(left), str(right), S)
-        return bool(expected)
-
-    suite.run(case, deep_count=5_000, needs_answers=0.25)
+    waited = cel.Wait(f, d)
+    assert parse_cel(str(waited))[0] == waited
+    pairs = ((V, ends(V, S, d.width)) for V in meaning(f))
+    expected = {Valuation(V.start, k, V.labels) for V, k in pairs if k is not None}
+    assert meaning(waited) == expected, (str(waited), S)
+    for left, right in (
+        (cel.Wait(cel.Or(f, g), d), cel.Or(waited, cel.Wait(g, d))),
+        (cel.Wait(cel.Seq(g, f), d), cel.Seq(g, waited)),
+        (cel.Wait(cel.Concat(g, f), d), cel.Concat(g, waited)),
+        (cel.Wait(cel.Plus(f), d), cel.Or(waited, cel.Seq(cel.Plus(f), waited))),
+        (cel.Wait(cel.As(f, "x"), d), cel.As(waited, "x")),
+    ):
+        assert meaning(left) == meaning(right), (str(left), str(right), S)
+    return bool(expected)
 
 
-def test_an_answer_is_given_when_it_is_certain(suite: Suite) -> None:
+@random_suite(2_000, needs_answers=0.15)
+def test_an_answer_is_given_when_it_is_certain(rng: Random) -> bool:
     """An answer once given stays, and one that every sampled continuation gives is given.
 
     Continuations begin at the time of the last event, or at that which `until` promises.
     """
-
-    def case(rng: Random) -> bool:
-        d = AttributeWindow(rng.choice((0.5, 1, 2)), "t")
-        phi: cel.Formula = cel.Wait(small_formula(rng, 2), d)
-        if rng.random() < 0.5:
-            phi = rng.choice((cel.Or, cel.Unless, cel.Seq))(small_formula(rng, 1), phi)
-        query = CeqlQuery(
-            phi,
-            strategy=rng.choice((None, *Strategy)),
-            consume=rng.choice((Consume.NONE, Consume.NONE, Consume.ANY)),
-            limit=rng.choice((None, None, Limit(1))),
-        )
-        S = random_stream(rng, rng.randint(1, 5))
-        last = float(S[-1].attributes["t"])  # type: ignore[arg-type]
-        until = rng.choice((None, last, last + 0.5, last + 1.125, "end"))
-        given = set(query_answers(query, Stream(S, until=until)))
-        now = last if until is None else until if isinstance(until, float) else last + 100
-        later = (*(Fraction(n, 8) for n in range(25)), Fraction(100))
-        # An event of another type tells the time, and ends no wait that is not over by then.
-        on = [
-            set(query_answers(query, Stream([*S, Event("Z", {"t": float(now + dt)})])))
-            for dt in later
-        ]
-        certain = {m for m in set.intersection(*on) if m.end < len(S)}
-        assert given == certain, (str(query), S, until, given ^ certain)
-        return bool(given)
-
-    suite.run(case, deep_count=2_000, needs_answers=0.15)
+    d = AttributeWindow(rng.choice((0.5, 1, 2)), "t")
+    phi: cel.Formula = cel.Wait(small_formula(rng, 2), d)
+    if rng.random() < 0.5:
+        phi = rng.choice((cel.Or, cel.Unless, cel.Seq))(small_formula(rng, 1), phi)
+    query = CeqlQuery(
+        phi,
+        strategy=rng.choice((None, *Strategy)),
+        consume=rng.choice((Consume.NONE, Consume.NONE, Consume.ANY)),
+        limit=rng.choice((None, None, Limit(1))),
+    )
+    S = random_stream(rng, rng.randint(1, 5))
+    last = float(S[-1].attributes["t"])  # type: ignore[arg-type]
+    until = rng.choice((None, last, last + 0.5, last + 1.125, "end"))
+    given = set(query_answers(query, Stream(S, until=until)))
+    now = last if until is None else until if isinstance(until, float) else last + 100
+    later = (*(Fraction(n, 8) for n in range(25)), Fraction(100))
+    # An event of another type tells the time, and ends no wait that is not over by then.
+    on = [
+        set(query_answers(query, Stream([*S, Event("Z", {"t": float(now + dt)})]))) for dt in later
+    ]
+    certain = {m for m in set.intersection(*on) if m.end < len(S)}
+    assert given == certain, (str(query), S, until, given ^ certain)
+    return bool(given)
 
 
 def test_explain_says_what_answers_go_through() -> None:

@@ -25,30 +25,27 @@ from cerlab.io.answers import table_of_batches
 from cerlab.logic.ceql.syntax import query_text
 from proofs_tests.cli.run_cases import answers_of_lines, compilable, ndjson_lines
 from proofs_tests.command import Cli
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 
 TABLE = pa.table({"type": ["A", "B", "C", "A"] * 250, "v": range(1000), "k": [1, 2] * 500})
 QUERY = "SELECT * WHERE A ; B FILTER A[v > 10] WITHIN 5 [v]"
 
 
+@random_suite(4_000)
 def test_random_queries_on_files_in_batches(
-    suite: Suite, tmp_path: Path, small_batches: None, cli: Cli
-) -> None:
+    rng: Random, tmp_path: Path, small_batches: None, cli: Cli
+) -> bool:
     path = tmp_path / "e.ndjson"
-
-    def case(rng: Random) -> bool:
-        example = compilable(rng)
-        path.write_text("".join(ndjson_lines(example)))
-        text = query_text(example.ast)
-        arguments = [text, str(path), "--time", "t:s", "--evaluator", "compiled"]
-        out = cli("run", *arguments, status=0 if len(example.stream) else 2).out
-        answers = answers_of_lines(out)
-        expected = cerlab.evaluate(example.query, example.stream, evaluator="tecs")
-        assert len(answers) == len(set(answers))
-        assert set(answers) == set(expected), example.describe()
-        return bool(expected)
-
-    suite.run(case, deep_count=4_000)
+    example = compilable(rng)
+    path.write_text("".join(ndjson_lines(example)))
+    text = query_text(example.ast)
+    arguments = [text, str(path), "--time", "t:s", "--evaluator", "compiled"]
+    out = cli("run", *arguments, status=0 if len(example.stream) else 2).out
+    answers = answers_of_lines(out)
+    expected = cerlab.evaluate(example.query, example.stream, evaluator="tecs")
+    assert len(answers) == len(set(answers))
+    assert set(answers) == set(expected), example.describe()
+    return bool(expected)
 
 
 @pytest.mark.usefixtures("small_batches", "never_whole")

@@ -30,7 +30,7 @@ from proofs_tests.cli.run_cases import Pieces, compilable
 from proofs_tests.command import Cli
 from proofs_tests.random_cases import Case
 from proofs_tests.srt.correlated_cases import under_clauses
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 
 FORMS = {"labels": ["--labels"], "events": ["--events"], "both": ["--labels", "--events"]}
 
@@ -66,76 +66,71 @@ def in_order(rows: Iterator[Any] | list[Any]) -> list[str]:
 
 @pytest.mark.usefixtures("small_batches")
 @pytest.mark.parametrize("form", FORMS)
-def test_lines_of_answers(form: str, suite: Suite, file: Path, cli: Cli) -> None:
-    def case(rng: Random) -> bool | None:
-        if (drawn := cases(rng)) is None:
+@random_suite(2_000)
+def test_lines_of_answers(form: str, rng: Random, file: Path, cli: Cli) -> bool | None:
+    if (drawn := cases(rng)) is None:
+        return None
+    try:
+        parquet.write_table(cerlab.Stream.from_events(drawn.stream.events).to_arrow(), file)
+    except cerlab.BadData:  # values of several types
+        return None
+    text, time = query_text(drawn.ast), ["--time", "t:s"]
+    compiled = cli("run", text, file, *time, *FORMS[form], "--evaluator", "compiled", "-q").rows
+    try:
+        expected = cli(
+            "run", text, file, *time, *FORMS[form], "--evaluator", "reference", "-q"
+        ).rows
+    except AssertionError as error:
+        if "CER0605" in str(error):  # too many steps for the reference: not judged
             return None
-        try:
-            parquet.write_table(cerlab.Stream.from_events(drawn.stream.events).to_arrow(), file)
-        except cerlab.BadData:  # values of several types
-            return None
-        text, time = query_text(drawn.ast), ["--time", "t:s"]
-        compiled = cli("run", text, file, *time, *FORMS[form], "--evaluator", "compiled", "-q").rows
-        try:
-            expected = cli(
-                "run", text, file, *time, *FORMS[form], "--evaluator", "reference", "-q"
-            ).rows
-        except AssertionError as error:
-            if "CER0605" in str(error):  # too many steps for the reference: not judged
-                return None
-            raise
-        assert in_order(compiled) == in_order(expected), drawn.describe()
-        return bool(expected)
-
-    suite.run(case, deep_count=2_000)
+        raise
+    assert in_order(compiled) == in_order(expected), drawn.describe()
+    return bool(expected)
 
 
 @pytest.mark.usefixtures("small_batches", "never_whole")
 @pytest.mark.parametrize("form", ["parquet", "ndjson", "core", "pipe"])
+@random_suite(500)
 def test_rows_with_names(
-    form: str, suite: Suite, tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    form: str, rng: Random, tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> bool:
     """Some batches have no event with ``w``, and integers come before doubles."""
     query = cerlab.parse_query(
         "SELECT * WHERE A AS a ; B+ AS b FILTER a.v <= b.v PARTITION BY [k] WITHIN 6 [t]"
     )
     columns = ["a.v", "a.w", "last(b.v)", "count(b)", "b"]
-
-    def case(rng: Random) -> bool:
-        events = []
-        for n in range(20):
-            v = rng.choice([0, 1, 2, 3.5, 4] if n > 9 else [0, 1, 2, 3])
-            late = {"w": rng.choice(["x", "y"])} if n == 19 or rng.random() < 0.1 else {}
-            k = rng.randrange(2)
-            events.append({"type": rng.choice("AABBC"), "v": v, "k": k, "t": n, **late})
-        table = cerlab.Stream.from_events(events).to_arrow()
-        path, to, data = tmp_path / f"e.{form}", tmp_path / "out.parquet", b""
-        match form:
-            case "parquet":
-                parquet.write_table(table, path)
-            case "core":
-                path.write_text("".join(core_line(event) for event in events))
-            case _:
-                data = "".join(json.dumps(event) + "\n" for event in events).encode()
-                path.write_bytes(data)
-        cuts = sorted({0, len(data), *(rng.randrange(len(data) + 1) for _ in range(4))})
-        pieces = [data[i:j] for i, j in pairwise(cuts)]
-        monkeypatch.setattr(thresholds, "SHORT", rng.randrange(1, 30))
-        source = "-" if form == "pipe" else str(path)
-        how = ["--columns", ",".join(columns)]
-        how += ["--evaluator", rng.choice(["auto", "compiled"]) if form == "pipe" else "compiled"]
-        monkeypatch.setattr(sys, "stdin", Pieces(pieces, lambda piece: None))
-        some = cli("run", query, source, *how, "-q").rows
-        monkeypatch.setattr(sys, "stdin", Pieces(pieces, lambda piece: None))
-        cli("run", query, source, *how, "--format", "parquet", "-o", to, "-q")
-        expected = query.run(table).table(columns)
-        assert in_order(numbers(some)) == in_order(numbers(expected.to_pylist()))
-        written = parquet.read_table(to)
-        assert in_order(numbers(written.to_pylist())) == in_order(numbers(expected.to_pylist()))
-        assert not expected or written.schema.field("last(b.v)").type in ("int64", "double")
-        return bool(expected)
-
-    suite.run(case, deep_count=500)
+    events = []
+    for n in range(20):
+        v = rng.choice([0, 1, 2, 3.5, 4] if n > 9 else [0, 1, 2, 3])
+        late = {"w": rng.choice(["x", "y"])} if n == 19 or rng.random() < 0.1 else {}
+        k = rng.randrange(2)
+        events.append({"type": rng.choice("AABBC"), "v": v, "k": k, "t": n, **late})
+    table = cerlab.Stream.from_events(events).to_arrow()
+    path, to, data = tmp_path / f"e.{form}", tmp_path / "out.parquet", b""
+    match form:
+        case "parquet":
+            parquet.write_table(table, path)
+        case "core":
+            path.write_text("".join(core_line(event) for event in events))
+        case _:
+            data = "".join(json.dumps(event) + "\n" for event in events).encode()
+            path.write_bytes(data)
+    cuts = sorted({0, len(data), *(rng.randrange(len(data) + 1) for _ in range(4))})
+    pieces = [data[i:j] for i, j in pairwise(cuts)]
+    monkeypatch.setattr(thresholds, "SHORT", rng.randrange(1, 30))
+    source = "-" if form == "pipe" else str(path)
+    how = ["--columns", ",".join(columns)]
+    how += ["--evaluator", rng.choice(["auto", "compiled"]) if form == "pipe" else "compiled"]
+    monkeypatch.setattr(sys, "stdin", Pieces(pieces, lambda piece: None))
+    some = cli("run", query, source, *how, "-q").rows
+    monkeypatch.setattr(sys, "stdin", Pieces(pieces, lambda piece: None))
+    cli("run", query, source, *how, "--format", "parquet", "-o", to, "-q")
+    expected = query.run(table).table(columns)
+    assert in_order(numbers(some)) == in_order(numbers(expected.to_pylist()))
+    written = parquet.read_table(to)
+    assert in_order(numbers(written.to_pylist())) == in_order(numbers(expected.to_pylist()))
+    assert not expected or written.schema.field("last(b.v)").type in ("int64", "double")
+    return bool(expected)
 
 
 def core_line(event: dict[str, Any]) -> str:

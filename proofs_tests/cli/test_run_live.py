@@ -41,7 +41,7 @@ from cerlab.testing import (
 from proofs_tests.cli.run_cases import Lines, Pieces
 from proofs_tests.command import Cli
 from proofs_tests.random_cases import random_case
-from proofs_tests.suite import Suite
+from proofs_tests.suite import Suite, random_suite
 
 SHAPE = Shape(depth=2, events=7, family=True)
 
@@ -79,55 +79,50 @@ def correlated_events_in_json(rng: Random, phi: Formula) -> list[Event]:
 
 
 @pytest.mark.parametrize("evaluator", ["automaton", "lists", "reference", "registers"])
+@random_suite(1_000)
 def test_answers_are_out_before_the_next_wait(
-    evaluator: Any, suite: Suite, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def case(rng: Random) -> bool:
-        while True:
-            example = random_case(rng, SHAPE)
-            try:
-                expected = cerlab.evaluate(example.query, example.stream, evaluator=evaluator)
-            except cerlab.Unsupported:
-                continue
-            if len(example.stream) and example.ast.limit is None:
-                break
-        arguments = [query_text(example.ast), "-", "--time", "t:s", "--evaluator", evaluator]
-        ends = [answer.end for answer in expected]
-        rows = rows_of(monkeypatch, rng, example.stream.events, ends, *arguments)
-        answers = {(row["start"], row["end"], tuple(row["positions"])) for row in rows}
-        assert answers == {(m.start, m.end, m.positions) for m in expected}, example.describe()
-        assert len(rows) == len(expected)
-        return bool(expected)
-
-    suite.run(case, deep_count=1_000)
+    evaluator: Any, rng: Random, monkeypatch: pytest.MonkeyPatch
+) -> bool:
+    while True:
+        example = random_case(rng, SHAPE)
+        try:
+            expected = cerlab.evaluate(example.query, example.stream, evaluator=evaluator)
+        except cerlab.Unsupported:
+            continue
+        if len(example.stream) and example.ast.limit is None:
+            break
+    arguments = [query_text(example.ast), "-", "--time", "t:s", "--evaluator", evaluator]
+    ends = [answer.end for answer in expected]
+    rows = rows_of(monkeypatch, rng, example.stream.events, ends, *arguments)
+    answers = {(row["start"], row["end"], tuple(row["positions"])) for row in rows}
+    assert answers == {(m.start, m.end, m.positions) for m in expected}, example.describe()
+    assert len(rows) == len(expected)
+    return bool(expected)
 
 
+@random_suite(1_000)
 def test_labels_under_limit_and_where_filters_compare_labels(
-    suite: Suite, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    rng: Random, monkeypatch: pytest.MonkeyPatch
+) -> bool:
     """The compiled automaton answers under LIMIT, the transducer where no automaton exists."""
-
-    def case(rng: Random) -> bool:
-        if rng.random() < 0.5:
-            example = random_case(rng, SHAPE)
-            ast, events = with_limit(example.ast, 2), example.stream.events
-        else:
-            phi = random_correlated_formula(rng, Shape(depth=3, events=6))
-            ast, events = CeqlQuery(phi), tuple(correlated_events_in_json(rng, phi))
-        stream = cerlab.Stream(events, time="t", unit="s")
-        expected = set(query_valuations(ast, stream))
-        arguments = [query_text(ast), "-", "--time", "t:s", "--labels"]
-        rows = rows_of(monkeypatch, rng, events, [V.end for V in expected], *arguments)
-        Vs = [
-            cerlab.Valuation(row["start"], row["end"], {x: tuple(D) for x, D in labels.items()})
-            for row in rows
-            if isinstance(labels := row["labels"], dict)
-        ]
-        assert set(Vs) == expected, query_text(ast)
-        assert len(Vs) == len(expected)
-        return bool(expected)
-
-    suite.run(case, deep_count=1_000)
+    if rng.random() < 0.5:
+        example = random_case(rng, SHAPE)
+        ast, events = with_limit(example.ast, 2), example.stream.events
+    else:
+        phi = random_correlated_formula(rng, Shape(depth=3, events=6))
+        ast, events = CeqlQuery(phi), tuple(correlated_events_in_json(rng, phi))
+    stream = cerlab.Stream(events, time="t", unit="s")
+    expected = set(query_valuations(ast, stream))
+    arguments = [query_text(ast), "-", "--time", "t:s", "--labels"]
+    rows = rows_of(monkeypatch, rng, events, [V.end for V in expected], *arguments)
+    Vs = [
+        cerlab.Valuation(row["start"], row["end"], {x: tuple(D) for x, D in labels.items()})
+        for row in rows
+        if isinstance(labels := row["labels"], dict)
+    ]
+    assert set(Vs) == expected, query_text(ast)
+    assert len(Vs) == len(expected)
+    return bool(expected)
 
 
 def test_labels_on_a_pipe_do_not_follow_every_run(
@@ -142,55 +137,48 @@ def test_labels_on_a_pipe_do_not_follow_every_run(
 
 
 @pytest.mark.parametrize("show_events", [False, True])
+@random_suite(1_000)
 def test_labels_are_out_before_the_next_wait(
-    show_events: bool, suite: Suite, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    show_events: bool, rng: Random, monkeypatch: pytest.MonkeyPatch
+) -> bool:
     """By the automaton where there is one, else by the reference; with and without the events."""
-
-    def case(rng: Random) -> bool:
+    example = random_case(rng, SHAPE)
+    while not len(example.stream) or example.ast.limit is not None:
         example = random_case(rng, SHAPE)
-        while not len(example.stream) or example.ast.limit is not None:
-            example = random_case(rng, SHAPE)
-        expected = list(valuations_of(example.query, example.stream, "reference"))
-        arguments = [query_text(example.ast), "-", "--time", "t:s", "--labels"]
-        arguments += ["--events"] if show_events else []
-        ends = [V.end for V in expected]
-        rows = rows_of(monkeypatch, rng, example.stream.events, ends, *arguments)
-        Vs = {
-            cerlab.Valuation(row["start"], row["end"], {x: tuple(D) for x, D in labels.items()})
-            for row in rows
-            if isinstance(labels := row["labels"], dict)
-        }
-        assert Vs == set(expected), example.describe()
-        assert len(rows) == len(expected)
-        assert {complex_event(V).positions for V in Vs} == {tuple(r["positions"]) for r in rows}
-        if show_events:
-            events = [(e["position"], e["type"]) for row in rows for e in row["events"]]
-            assert events == [(i, example.stream[i].type) for row in rows for i in row["positions"]]
-        return bool(expected)
-
-    suite.run(case, deep_count=1_000)
+    expected = list(valuations_of(example.query, example.stream, "reference"))
+    arguments = [query_text(example.ast), "-", "--time", "t:s", "--labels"]
+    arguments += ["--events"] if show_events else []
+    ends = [V.end for V in expected]
+    rows = rows_of(monkeypatch, rng, example.stream.events, ends, *arguments)
+    Vs = {
+        cerlab.Valuation(row["start"], row["end"], {x: tuple(D) for x, D in labels.items()})
+        for row in rows
+        if isinstance(labels := row["labels"], dict)
+    }
+    assert Vs == set(expected), example.describe()
+    assert len(rows) == len(expected)
+    assert {complex_event(V).positions for V in Vs} == {tuple(r["positions"]) for r in rows}
+    if show_events:
+        events = [(e["position"], e["type"]) for row in rows for e in row["events"]]
+        assert events == [(i, example.stream[i].type) for row in rows for i in row["positions"]]
+    return bool(expected)
 
 
 @pytest.mark.parametrize("evaluator", ["auto", "reference"])
+@random_suite(1_000)
 def test_what_a_pipe_shows_of_a_sremo_is_out_before_the_next_wait(
-    evaluator: Any, suite: Suite, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def case(rng: Random) -> bool:
-        while True:
-            e = random_sremo(rng)
-            events = tuple(random_sremo_events(rng, e))
-            expected = cerlab.evaluate(e, cerlab.Stream(events), evaluator="reference")
-            if events and (expected or rng.random() < 0.3):
-                break
-        arguments = [sremo_text(e), "-", "--language", "sremo", "--evaluator", evaluator]
-        rows = rows_of(monkeypatch, rng, events, [m.end for m in expected], *arguments)
-        assert sorted(row["positions"] for row in rows) == sorted(
-            list(m.positions) for m in expected
-        )
-        return bool(expected)
-
-    suite.run(case, deep_count=1_000)
+    evaluator: Any, rng: Random, monkeypatch: pytest.MonkeyPatch
+) -> bool:
+    while True:
+        e = random_sremo(rng)
+        events = tuple(random_sremo_events(rng, e))
+        expected = cerlab.evaluate(e, cerlab.Stream(events), evaluator="reference")
+        if events and (expected or rng.random() < 0.3):
+            break
+    arguments = [sremo_text(e), "-", "--language", "sremo", "--evaluator", evaluator]
+    rows = rows_of(monkeypatch, rng, events, [m.end for m in expected], *arguments)
+    assert sorted(row["positions"] for row in rows) == sorted(list(m.positions) for m in expected)
+    return bool(expected)
 
 
 @pytest.mark.parametrize(

@@ -31,80 +31,75 @@ from cerlab.testing import with_limit
 from proofs_tests.cli.run_cases import Lines, Pieces, answers_of_lines, compilable, ndjson_lines
 from proofs_tests.command import Cli
 from proofs_tests.random_cases import Case
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 
 
 @pytest.mark.parametrize("evaluator", ["compiled", "auto"])
+@random_suite(4_000)
 def test_answers_are_out_before_the_next_wait(
-    evaluator: str, suite: Suite, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    evaluator: str, rng: Random, monkeypatch: pytest.MonkeyPatch
+) -> bool | None:
     """In pieces cut anywhere; auto goes from the tECS to the engine after any number of events."""
+    example = compilable(rng)
+    if rng.random() < 0.2:
+        example = Case(with_limit(example.ast, rng.choice((1, 3))), example.stream)
+    if not len(example.stream):
+        return None
+    expected = cerlab.evaluate(example.query, example.stream, evaluator="tecs")
+    lines = [line.encode() for line in ndjson_lines(example)]
+    data = b"".join(lines)
+    cuts = sorted({rng.randrange(len(data)) for _ in range(rng.randrange(5))} | {0, len(data)})
+    out = Lines()
 
-    def case(rng: Random) -> bool | None:
-        example = compilable(rng)
-        if rng.random() < 0.2:
-            example = Case(with_limit(example.ast, rng.choice((1, 3))), example.stream)
-        if not len(example.stream):
-            return None
-        expected = cerlab.evaluate(example.query, example.stream, evaluator="tecs")
-        lines = [line.encode() for line in ndjson_lines(example)]
-        data = b"".join(lines)
-        cuts = sorted({rng.randrange(len(data)) for _ in range(rng.randrange(5))} | {0, len(data)})
-        out = Lines()
+    def check(piece: int) -> None:
+        events_read = data[: cuts[piece]].count(b"\n")
+        due = sum(answer.end < events_read for answer in expected)
+        assert out.flushed.count("\n") == due, (example.describe(), cuts, piece)
 
-        def check(piece: int) -> None:
-            events_read = data[: cuts[piece]].count(b"\n")
-            due = sum(answer.end < events_read for answer in expected)
-            assert out.flushed.count("\n") == due, (example.describe(), cuts, piece)
-
-        pieces = Pieces([data[a:b] for a, b in pairwise(cuts)], check)
-        with monkeypatch.context() as patch:
-            patch.setattr(thresholds, "SHORT", rng.randrange(1, len(lines) + 2))
-            patch.setattr(sys, "stdin", pieces)
-            patch.setattr(sys, "stdout", out)
-            text = query_text(example.ast)
-            assert main(["run", text, "-", "--time", "t:s", "--evaluator", evaluator]) == 0
-        answers = answers_of_lines(out.flushed)
-        assert set(answers) == set(expected), example.describe()
-        assert len(set(answers)) == len(answers) == len(expected)
-        return bool(expected)
-
-    suite.run(case, deep_count=4_000)
+    pieces = Pieces([data[a:b] for a, b in pairwise(cuts)], check)
+    with monkeypatch.context() as patch:
+        patch.setattr(thresholds, "SHORT", rng.randrange(1, len(lines) + 2))
+        patch.setattr(sys, "stdin", pieces)
+        patch.setattr(sys, "stdout", out)
+        text = query_text(example.ast)
+        assert main(["run", text, "-", "--time", "t:s", "--evaluator", evaluator]) == 0
+    answers = answers_of_lines(out.flushed)
+    assert set(answers) == set(expected), example.describe()
+    assert len(set(answers)) == len(answers) == len(expected)
+    return bool(expected)
 
 
+@random_suite(2_000)
 def test_aggregates_by_end_are_out_before_the_next_wait(
-    suite: Suite, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def case(rng: Random) -> bool | None:
-        trial = compilable(rng)
-        doubles = [{**e.attributes, "d": rng.choice((0.1, -3.5, 7, None))} for e in trial.stream]
-        pairs = zip(trial.stream, doubles, strict=True)
-        events = Stream([Event(e.type, d, e.stream) for e, d in pairs], time=trial.stream.time)
-        labels = sorted(label for t in trial.query.plan.vcea.Delta for label in t.labels)
-        if not len(events) or not labels or all(d["d"] is None for d in doubles):
-            return None
-        sums = Aggregate("count"), Aggregate("sum", labels[0], "d")
-        ast = replace(trial.ast, items=None, limit=None, aggregates=sums, groups=(("end",),))
-        with_sums = Case(ast, events)
-        expected = with_sums.query.run(events).aggregate().to_pylist()
-        data = b"".join(line.encode() for line in ndjson_lines(with_sums))
-        cuts = sorted({rng.randrange(len(data)) for _ in range(rng.randrange(5))} | {0, len(data)})
-        out = Lines()
+    rng: Random, monkeypatch: pytest.MonkeyPatch
+) -> bool | None:
+    trial = compilable(rng)
+    doubles = [{**e.attributes, "d": rng.choice((0.1, -3.5, 7, None))} for e in trial.stream]
+    pairs = zip(trial.stream, doubles, strict=True)
+    events = Stream([Event(e.type, d, e.stream) for e, d in pairs], time=trial.stream.time)
+    labels = sorted(label for t in trial.query.plan.vcea.Delta for label in t.labels)
+    if not len(events) or not labels or all(d["d"] is None for d in doubles):
+        return None
+    sums = Aggregate("count"), Aggregate("sum", labels[0], "d")
+    ast = replace(trial.ast, items=None, limit=None, aggregates=sums, groups=(("end",),))
+    with_sums = Case(ast, events)
+    expected = with_sums.query.run(events).aggregate().to_pylist()
+    data = b"".join(line.encode() for line in ndjson_lines(with_sums))
+    cuts = sorted({rng.randrange(len(data)) for _ in range(rng.randrange(5))} | {0, len(data)})
+    out = Lines()
 
-        def waits(piece: int) -> None:
-            events_read = data[: cuts[piece]].count(b"\n")
-            due = sum(row["end"] < events_read for row in expected)
-            assert out.flushed.count("\n") == due, (with_sums.describe(), cuts, piece)
+    def waits(piece: int) -> None:
+        events_read = data[: cuts[piece]].count(b"\n")
+        due = sum(row["end"] < events_read for row in expected)
+        assert out.flushed.count("\n") == due, (with_sums.describe(), cuts, piece)
 
-        pieces = Pieces([data[a:b] for a, b in pairwise(cuts)], waits)
-        with monkeypatch.context() as patch:
-            patch.setattr(sys, "stdin", pieces)
-            patch.setattr(sys, "stdout", out)
-            assert main(["run", query_text(ast), "-", "--time", "t:s"]) == 0
-        assert list(map(json.loads, out.flushed.splitlines())) == expected, with_sums.describe()
-        return bool(expected)
-
-    suite.run(case, deep_count=2_000)
+    pieces = Pieces([data[a:b] for a, b in pairwise(cuts)], waits)
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stdin", pieces)
+        patch.setattr(sys, "stdout", out)
+        assert main(["run", query_text(ast), "-", "--time", "t:s"]) == 0
+    assert list(map(json.loads, out.flushed.splitlines())) == expected, with_sums.describe()
+    return bool(expected)
 
 
 @pytest.mark.parametrize(

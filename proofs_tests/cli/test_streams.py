@@ -162,8 +162,7 @@ def test_redirected_output_is_as_it_was(
 
 def texts() -> Iterator[str]:
     """The texts of errors and warnings of Python, which prints them itself."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         cerlab.evaluate(f"`{HOSTILE}`", [{"type": "A"}])
     yield from (str(each.message) for each in caught)
     for query in (f"A ; `{HOSTILE}` ;", f"A FILTER A[f('{HOSTILE}') = 1]"):

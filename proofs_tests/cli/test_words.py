@@ -24,7 +24,7 @@ from cerlab.evaluate.missing_names import CODES, requirements_of
 from cerlab.io import as_stream
 from cerlab.magic import ceql_magic
 from proofs_tests.command import Cli
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 
 EVENTS = next(cases("warnings-of-answers")).rows
 WARNINGS = [(c.query, c.expected) for c in cases("warnings-of-answers") if c.rows == EVENTS]
@@ -50,8 +50,7 @@ def test_python_says_it_in_a_warning(
     query: str, expected: list[str], container: Callable[[Any], Any], ask: Callable[..., Any],
     capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         ask(query, container(EVENTS))
     on_stderr = [line.split()[1][:7] for line in capsys.readouterr().err.splitlines()]
     assert codes(caught) + on_stderr == expected
@@ -61,8 +60,7 @@ def test_python_says_it_in_a_warning(
 def test_whether_there_are_answers_is_not_known_where_none_are_asked_for(
     query: str, expected: list[str]
 ) -> None:
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         assert cerlab.evaluate(query, EVENTS, limit=0) == []
     assert codes(caught) == [code for code in expected if code != "CER0910"]
 
@@ -89,8 +87,7 @@ def test_matches_say_it_once_whatever_they_are_asked_for(
     monkeypatch.setattr(thresholds, "TECS_ORDER", most)
     monkeypatch.setattr(thresholds, "SHORT", min(most, thresholds.SHORT))
     matches = cerlab.parse_query(f"SELECT * WHERE {query}").run(EVENTS)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         PATHS[path](matches)
         assert codes(caught) == expected
         for ask in PATHS.values():
@@ -181,8 +178,7 @@ def test_nothing_is_said_before_the_end_or_twice() -> None:
     requirements.read(as_stream([{"type": "B"}, {"type": "A", "v": 3}]))
     assert not requirements.open
     matches = cerlab.parse_query("SELECT * WHERE A ; B").run([{"type": "A"}])
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         iterator = iter(matches)
         assert not caught
         assert (list(iterator), matches.count(), list(matches)) == ([], 0, [])
@@ -194,35 +190,32 @@ def test_enough_answers_are_no_end(tmp_path: Path, cli: Cli) -> None:
     assert not cli("run", "A OR B OR C", tmp_path / "e.csv", "--limit", "1").err
 
 
-def test_events_and_columns_lack_the_same(suite: Suite) -> None:
+@random_suite(2_000)
+def test_events_and_columns_lack_the_same(rng: Random) -> bool:
     """The same names are missing by events, by columns, and in two parts."""
-
-    def case(rng: Random) -> bool:
-        events = [
-            {
-                "type": rng.choice(["BUY", "SELL", "buy"]),
-                rng.choice(["name", "nme"]): rng.choice(["INTC", "intc", "IBM", 3, None]),
-                rng.choice(["price", "prize"]): rng.choice([1, 27.5, "1", None]),
-                "stream": rng.choice(["S", "T", None]),
-            }
-            for _ in range(rng.randrange(1, 4))
-        ]
-        pattern = any_pattern(rng.choice(WARNINGS)[0])
-        whole = cerlab.Stream(events)
-        by_events = [*requirements_of(pattern).read(whole).absent()]
-        columnar = cerlab.Stream(events)
-        assert columnar.columns
-        by_columns = [*requirements_of(pattern).read(columnar).absent()]
-        parts = requirements_of(pattern)
-        cut = rng.randrange(len(whole) + 1)
-        for part in (whole[:cut], whole[cut:]):
-            parts.read(part)
-        expected = [(each.kind, each.name) for each in by_events]
-        assert [(each.kind, each.name) for each in by_columns] == expected
-        assert [(each.kind, each.name) for each in parts.absent()] == expected
-        return bool(by_events)
-
-    suite.run(case, deep_count=2_000)
+    events = [
+        {
+            "type": rng.choice(["BUY", "SELL", "buy"]),
+            rng.choice(["name", "nme"]): rng.choice(["INTC", "intc", "IBM", 3, None]),
+            rng.choice(["price", "prize"]): rng.choice([1, 27.5, "1", None]),
+            "stream": rng.choice(["S", "T", None]),
+        }
+        for _ in range(rng.randrange(1, 4))
+    ]
+    pattern = any_pattern(rng.choice(WARNINGS)[0])
+    whole = cerlab.Stream(events)
+    by_events = [*requirements_of(pattern).read(whole).absent()]
+    columnar = cerlab.Stream(events)
+    assert columnar.columns
+    by_columns = [*requirements_of(pattern).read(columnar).absent()]
+    parts = requirements_of(pattern)
+    cut = rng.randrange(len(whole) + 1)
+    for part in (whole[:cut], whole[cut:]):
+        parts.read(part)
+    expected = [(each.kind, each.name) for each in by_events]
+    assert [(each.kind, each.name) for each in by_columns] == expected
+    assert [(each.kind, each.name) for each in parts.absent()] == expected
+    return bool(by_events)
 
 
 def test_every_kind_has_a_code() -> None:

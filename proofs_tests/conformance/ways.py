@@ -14,15 +14,12 @@ import tempfile
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping
-from contextlib import redirect_stderr, redirect_stdout
-from io import StringIO
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import cerlab
 from cerlab import Duration, Timestamp, flinkcep
-from cerlab.cli import main
 from cerlab.compile.sremo_to_srt import sremo_to_srt
 from cerlab.conformance import Case, Group, groups
 from cerlab.conformance.judge import difference
@@ -36,6 +33,7 @@ from cerlab.model.answer import complex_event
 from cerlab.predicates.syntax import Comparison, Constant
 from cerlab.testing import as_dict
 from cerlab.theorems import srt as runs
+from proofs_tests.command import command
 from proofs_tests.conformance.questions import by_cerlab, by_reference
 
 TABLE = Path(__file__).parent / "ways.txt"
@@ -103,14 +101,11 @@ def arguments_of(case: Case, path: Path) -> list[str]:
 
 def by_command(case: Case) -> Reply:
     """Run `cerlab run` in this process on a file of the events."""
-    out, errors = StringIO(), StringIO()
     with tempfile.TemporaryDirectory() as folder:
-        arguments = arguments_of(case, Path(folder) / "events.ndjson")
-        with redirect_stdout(out), redirect_stderr(errors):
-            status = main(arguments)
+        status, out, errors = command(*arguments_of(case, Path(folder) / "events.ndjson"))
     if status:
-        return {"refused": errors.getvalue()}
-    rows = [json.loads(line) for line in out.getvalue().splitlines()]
+        return {"refused": errors}
+    rows = [json.loads(line) for line in out.splitlines()]
     keys = ("start", "end", "positions")
     return {"answers": [{key: row[key] for key in keys} for row in rows]}
 
@@ -167,8 +162,7 @@ def _is_plain(value: Any) -> bool:
 def counts_of(group: Group) -> Counter[str]:
     """Return the number of cases that each way supports; raise `AssertionError` for a wrong one."""
     counts = Counter[str]()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", cerlab.CerlabWarning)
+    with warnings.catch_warnings(action="ignore", category=cerlab.CerlabWarning):
         for case in group.cases:
             for name, way in ways_of(case).items():
                 reply = way(case)

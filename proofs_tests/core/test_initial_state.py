@@ -15,7 +15,7 @@ from cerlab.compile.cel_to_vcea import vcea_to_cea
 from cerlab.engine.reference.runs import CeaRuns, VceaRuns
 from cerlab.model.answer import complex_event
 from cerlab.predicates.syntax import EVERYTHING, TypeIs
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 
 X, NOTHING = frozenset("X"), frozenset[str]()
 
@@ -39,23 +39,21 @@ def random_vcea(rng: Random) -> Vcea:
     return Vcea(states, (leave, back, *others), frozenset(I), frozenset(F))
 
 
-def test_the_answers_stay_the_same_and_nothing_enters_the_initial_state(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        A = random_vcea(rng)
-        cea = vcea_to_cea(A)
-        assert all(t.target != cea.q0 for t in cea.Delta)
-        before, after = VceaRuns(A), CeaRuns(cea)
-        has_answer = False
-        for k in range(5):
-            event = Event(rng.choice("AB"))
-            before.advance(event, k)
-            after.advance(event, k)
-            expected = {complex_event(V) for V in before.answers(0)}
-            assert set(after.answers(0)) == expected, A
-            has_answer |= bool(expected)
-        return has_answer
-
-    suite.run(case, deep_count=5_000)
+@random_suite(5_000)
+def test_the_answers_stay_the_same_and_nothing_enters_the_initial_state(rng: Random) -> bool:
+    A = random_vcea(rng)
+    cea = vcea_to_cea(A)
+    assert all(t.target != cea.q0 for t in cea.Delta)
+    before, after = VceaRuns(A), CeaRuns(cea)
+    has_answer = False
+    for k in range(5):
+        event = Event(rng.choice("AB"))
+        before.advance(event, k)
+        after.advance(event, k)
+        expected = {complex_event(V) for V in before.answers(0)}
+        assert set(after.answers(0)) == expected, A
+        has_answer |= bool(expected)
+    return has_answer
 
 
 def test_an_automaton_whose_initial_state_is_entered_is_refused() -> None:

@@ -21,7 +21,7 @@ from cerlab.model.clauses import Strategy
 from cerlab.predicates.syntax import EVERYTHING, Predicate, TypeIs
 from proofs_tests.core.tecs_invariants import check_node, check_union_list, open_events
 from proofs_tests.random_cases import random_case
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 
 STATES = 4
 
@@ -81,73 +81,62 @@ def states_by_marks(runs: CeaRuns) -> dict[tuple[int, tuple[int, ...]], frozense
     return {marks: frozenset(targets) for marks, targets in states.items()}
 
 
-def test_random_automata(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        events = [Event(rng.choice("AB")) for _ in range(rng.randrange(1, 8))]
-        return check_run(random_cea(rng), events, lowest=rng.choice((0, 0, 1, 3)))
-
-    suite.run(case, deep_count=10_000)
+@random_suite(10_000)
+def test_random_automata(rng: Random) -> bool:
+    events = [Event(rng.choice("AB")) for _ in range(rng.randrange(1, 8))]
+    return check_run(random_cea(rng), events, lowest=rng.choice((0, 0, 1, 3)))
 
 
 @pytest.mark.parametrize("strategy", Strategy)
-def test_random_automata_under_a_strategy(strategy: Strategy, suite: Suite) -> None:
+@random_suite(5_000)
+def test_random_automata_under_a_strategy(strategy: Strategy, rng: Random) -> bool:
     """The automaton that follows rivals is I/O-deterministic too, so the theorem holds of it."""
-
-    def case(rng: Random) -> bool:
-        events = [Event(rng.choice("AB")) for _ in range(rng.randrange(1, 8))]
-        return check_run(random_cea(rng), events, rng.choice((0, 0, 1, 3)), strategy)
-
-    suite.run(case, deep_count=5_000)
+    events = [Event(rng.choice("AB")) for _ in range(rng.randrange(1, 8))]
+    return check_run(random_cea(rng), events, rng.choice((0, 0, 1, 3)), strategy)
 
 
-def test_automata_of_formulas(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        example = random_case(rng)
-        return check_run(example.query.cea, list(example.stream))
-
-    suite.run(case, deep_count=10_000)
+@random_suite(10_000)
+def test_automata_of_formulas(rng: Random) -> bool:
+    example = random_case(rng)
+    return check_run(example.query.cea, list(example.stream))
 
 
-def test_the_determinised_automaton_is_io_deterministic_and_never_enters_q0(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        cea = random_cea(rng)
-        det = DeterministicCea(cea)
-        states = [det.q0]
-        for event in (Event(rng.choice("AB")) for _ in range(6)):
-            symbol = det.symbol(event)
-            edges = [t for t in cea.Delta if satisfies(event, t.predicate)]
-            successors = []
-            for p in states:
-                moves = det.step(p, symbol)
-                for mark, q in zip((Mark.TAKE, Mark.SKIP), moves, strict=True):
-                    sources = det.macro_states[p]
-                    targets = {t.target for t in edges if t.source in sources and t.mark is mark}
-                    assert (det.macro_states[q] if q is not None else set()) == targets
-                    successors += [q] if q is not None else []
-            assert det.q0 not in successors
-            states = [*dict.fromkeys(successors)]
-        return bool(states)
-
-    suite.run(case, deep_count=4_000)
+@random_suite(4_000)
+def test_the_determinised_automaton_is_io_deterministic_and_never_enters_q0(rng: Random) -> bool:
+    cea = random_cea(rng)
+    det = DeterministicCea(cea)
+    states = [det.q0]
+    for event in (Event(rng.choice("AB")) for _ in range(6)):
+        symbol = det.symbol(event)
+        edges = [t for t in cea.Delta if satisfies(event, t.predicate)]
+        successors = []
+        for p in states:
+            moves = det.step(p, symbol)
+            for mark, q in zip((Mark.TAKE, Mark.SKIP), moves, strict=True):
+                sources = det.macro_states[p]
+                targets = {t.target for t in edges if t.source in sources and t.mark is mark}
+                assert (det.macro_states[q] if q is not None else set()) == targets
+                successors += [q] if q is not None else []
+        assert det.q0 not in successors
+        states = [*dict.fromkeys(successors)]
+    return bool(states)
 
 
-def test_forgetting_keeps_every_answer_of_the_window(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        cea = random_cea(rng)
-        width = rng.choice((0, 1, 2, 4))
-        evaluation, runs = TecsEvaluation(DeterministicCea(cea)), CeaRuns(cea)
-        has_answer = False
-        for j in range(14):
-            event, lowest = Event(rng.choice("AB")), max(0, j - width)
-            for reader in (evaluation, runs):
-                reader.forget(lowest)
-                reader.advance(event, j)
-            answers = set(evaluation.answers(lowest))
-            assert answers == set(runs.answers(lowest))
-            has_answer = has_answer or bool(answers)
-        return has_answer
-
-    suite.run(case, deep_count=4_000)
+@random_suite(4_000)
+def test_forgetting_keeps_every_answer_of_the_window(rng: Random) -> bool:
+    cea = random_cea(rng)
+    width = rng.choice((0, 1, 2, 4))
+    evaluation, runs = TecsEvaluation(DeterministicCea(cea)), CeaRuns(cea)
+    has_answer = False
+    for j in range(14):
+        event, lowest = Event(rng.choice("AB")), max(0, j - width)
+        for reader in (evaluation, runs):
+            reader.forget(lowest)
+            reader.advance(event, j)
+        answers = set(evaluation.answers(lowest))
+        assert answers == set(runs.answers(lowest))
+        has_answer = has_answer or bool(answers)
+    return has_answer
 
 
 class WithoutOrder(TecsEvaluation):

@@ -18,7 +18,7 @@ from cerlab.logic.ceql.syntax import query_text
 from cerlab.model.answer import by_end
 from cerlab.model.event import Event
 from proofs_tests.differential.test_paths import drawn
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 
 NUMBERS = ("v", "w", "k")
 PARTS = (1, 1, 1, 2, 4, 1_000)
@@ -48,29 +48,26 @@ def as_decimals(events: list[Event], parts: int) -> tuple[list[Event], dict[str,
 
 
 @pytest.mark.filterwarnings("ignore::cerlab.CerlabWarning")
-def test_a_decimal_is_its_number_for_every_evaluator(suite: Suite, tmp_path: Path) -> None:
+@random_suite(2_000)
+def test_a_decimal_is_its_number_for_every_evaluator(rng: Random, tmp_path: Path) -> bool:
     path = tmp_path / "e.parquet"
-
-    def case(rng: Random) -> bool:
-        sample = drawn(rng)
-        text = query_text(sample.ast)
-        events, decimals = as_decimals(list(sample.stream), rng.choice(PARTS))
-        table = pa.table(
-            {
-                "type": [event.type for event in events],
-                "stream": pa.array([event.stream for event in events], pa.string()),
-                "t": [event.attributes.get("t") for event in events],
-                **decimals,
-            }
-        )
-        parquet.write_table(table, path, row_group_size=rng.choice((1, 3, 100)))
-        stream = cerlab.Stream.read(path, time="t", unit="s")
-        query = cerlab.parse_query(text)
-        plain = cerlab.Stream(events, time="t", unit="s")
-        expected = query_answers(sample.ast, plain)
-        for evaluator in names_that_take(query):
-            answers = sorted(answers_of(query, stream, evaluator), key=by_end)
-            assert answers == expected, (evaluator, text, table.to_pylist())
-        return bool(expected)
-
-    suite.run(case, deep_count=2_000)
+    sample = drawn(rng)
+    text = query_text(sample.ast)
+    events, decimals = as_decimals(list(sample.stream), rng.choice(PARTS))
+    table = pa.table(
+        {
+            "type": [event.type for event in events],
+            "stream": pa.array([event.stream for event in events], pa.string()),
+            "t": [event.attributes.get("t") for event in events],
+            **decimals,
+        }
+    )
+    parquet.write_table(table, path, row_group_size=rng.choice((1, 3, 100)))
+    stream = cerlab.Stream.read(path, time="t", unit="s")
+    query = cerlab.parse_query(text)
+    plain = cerlab.Stream(events, time="t", unit="s")
+    expected = query_answers(sample.ast, plain)
+    for evaluator in names_that_take(query):
+        answers = sorted(answers_of(query, stream, evaluator), key=by_end)
+        assert answers == expected, (evaluator, text, table.to_pylist())
+    return bool(expected)

@@ -25,7 +25,7 @@ from cerlab.predicates.syntax import if_of_stream
 from cerlab.testing import STREAMS, Shape, random_predicate, random_query, with_limit
 from cerlab.testing.choices import likely
 from proofs_tests.random_cases import Case, random_case
-from proofs_tests.suite import Suite
+from proofs_tests.suite import Suite, random_suite
 
 WITH_LABELS: tuple[EvaluatorName, ...] = ("compiled", "automaton")
 
@@ -101,66 +101,58 @@ def test_they_agree_on_larger_formulas_and_longer_streams(suite: Suite) -> None:
     suite.run(lambda rng: agree(random_case(rng, shape)), deep_count=4_000)
 
 
-def test_they_agree_on_the_whole_family(suite: Suite) -> None:
+@random_suite(20_000)
+def test_they_agree_on_the_whole_family(rng: Random) -> bool | None:
     """AND, ALL, UNLESS, STRICT(..); every evaluator refuses a formula without an automaton.
 
     Runs of an automaton also list what outermost filters test.
     """
     shape = Shape(depth=3, events=6, family=True)
-
-    def case(rng: Random) -> bool | None:
-        sample = random_case(rng, shape)
-        if sample.query.machine_kind == "automaton":
-            return agree(sample)
-        if sample.query.is_in_context:  # test_inside compares it
-            return None
-        is_listed = sample.query.machine_kind == "listed"
-        refusing: tuple[EvaluatorName, ...] = ("tecs",) if is_listed else ("automaton", "tecs")
-        for evaluator in refusing:
-            with pytest.raises(cerlab.Unsupported):
-                evaluate(sample.query, sample.stream, evaluator=evaluator)
-        return bool(query_answers(sample.ast, sample.stream))
-
-    suite.run(case, deep_count=20_000)
+    sample = random_case(rng, shape)
+    if sample.query.machine_kind == "automaton":
+        return agree(sample)
+    if sample.query.is_in_context:  # test_inside compares it
+        return None
+    is_listed = sample.query.machine_kind == "listed"
+    refusing: tuple[EvaluatorName, ...] = ("tecs",) if is_listed else ("automaton", "tecs")
+    for evaluator in refusing:
+        with pytest.raises(cerlab.Unsupported):
+            evaluate(sample.query, sample.stream, evaluator=evaluator)
+    return bool(query_answers(sample.ast, sample.stream))
 
 
-def test_limit_gives_the_same_answers_of_each_end(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        sample = random_case(rng, Shape(depth=3, events=8))
-        limit_case = Case(with_limit(sample.ast, rng.choice((0, 1, 2, 5))), sample.stream)
-        agree(limit_case)
-        expected = query_answers(limit_case.ast, sample.stream)
-        require(
-            sorted(session_answers(limit_case, rng), key=by_end) == expected,
-            "session",
-            limit_case,
-        )
-        return len(expected) < len(query_answers(sample.ast, sample.stream))
-
-    suite.run(case, deep_count=4_000, needs_answers=0.1)
+@random_suite(4_000, needs_answers=0.1)
+def test_limit_gives_the_same_answers_of_each_end(rng: Random) -> bool:
+    sample = random_case(rng, Shape(depth=3, events=8))
+    limit_case = Case(with_limit(sample.ast, rng.choice((0, 1, 2, 5))), sample.stream)
+    agree(limit_case)
+    expected = query_answers(limit_case.ast, sample.stream)
+    require(
+        sorted(session_answers(limit_case, rng), key=by_end) == expected,
+        "session",
+        limit_case,
+    )
+    return len(expected) < len(query_answers(sample.ast, sample.stream))
 
 
-def test_labels_of_one_stream(suite: Suite) -> None:
+@random_suite(4_000, needs_answers=0.3)
+def test_labels_of_one_stream(rng: Random) -> bool | None:
     """``S>x`` in SELECT, PROJECT and filters, by every evaluator; and its text reads back."""
-
-    def case(rng: Random) -> bool | None:
-        sample = random_case(rng, Shape(depth=2))
-        names = sorted(defined_labels(sample.ast.formula)) or ["A"]
-        items = tuple(
-            SelectItem(x, stream=rng.choice((None, *STREAMS))) for x in names for _ in range(2)
-        )
-        predicate = if_of_stream(rng.choice(STREAMS), random_predicate(rng, Shape()))
-        formula: Formula = Filter(sample.ast.formula, On(rng.choice(names), predicate))
-        if likely(rng, 0.5):
-            formula = selected_formula(replace(sample.ast, formula=formula, items=items))
-            ast = replace(sample.ast, formula=formula, items=None)
-        else:
-            ast = replace(sample.ast, formula=formula, items=items)
-        streams = [replace(t, stream=rng.choice((None, *STREAMS))) for t in sample.stream]
-        assert parse_ceql(query_text(ast))[0] == ast
-        return agree(Case(ast, Stream(streams, time=sample.stream.time)))
-
-    suite.run(case, deep_count=4_000, needs_answers=0.3)
+    sample = random_case(rng, Shape(depth=2))
+    names = sorted(defined_labels(sample.ast.formula)) or ["A"]
+    items = tuple(
+        SelectItem(x, stream=rng.choice((None, *STREAMS))) for x in names for _ in range(2)
+    )
+    predicate = if_of_stream(rng.choice(STREAMS), random_predicate(rng, Shape()))
+    formula: Formula = Filter(sample.ast.formula, On(rng.choice(names), predicate))
+    if likely(rng, 0.5):
+        formula = selected_formula(replace(sample.ast, formula=formula, items=items))
+        ast = replace(sample.ast, formula=formula, items=None)
+    else:
+        ast = replace(sample.ast, formula=formula, items=items)
+    streams = [replace(t, stream=rng.choice((None, *STREAMS))) for t in sample.stream]
+    assert parse_ceql(query_text(ast))[0] == ast
+    return agree(Case(ast, Stream(streams, time=sample.stream.time)))
 
 
 def test_the_generator_covers_every_operator_and_clause() -> None:

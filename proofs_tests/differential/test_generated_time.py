@@ -42,8 +42,7 @@ def test_every_evaluator_that_takes_it_agrees(suite: Suite) -> None:
         assert parse_ceql(text)[0] == query, text
         stream = Stream(random_events(rng, query.formula, TIMED), time=time_axis("t", "s"))
         until = None if rng.random() < 0.5 else "end"
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", CerlabWarning)
+        with warnings.catch_warnings(action="ignore", category=CerlabWarning):
             expected = list(cerlab.evaluate(text, stream, evaluator="reference", until=until))
             for evaluator in ("automaton", "tecs", "registers", "compiled", "lists"):
                 # look-backs inside a formula are the reference's alone

@@ -24,7 +24,7 @@ from cerlab.testing import Shape, random_events, random_formula, random_group_co
 from cerlab.testing.choices import likely
 from proofs_tests.differential.test_evaluators import require
 from proofs_tests.random_cases import Case, random_case
-from proofs_tests.suite import Suite
+from proofs_tests.suite import Suite, random_suite
 
 ODD = (None, float("nan"), True, "a", 2**63, 1.5, 2**53, 2.0**53, float("inf"))
 """Values of events that conditions on groups tell apart, or leave out."""
@@ -217,26 +217,24 @@ def test_all_that_take_a_query_agree_with_the_reference(suite: Suite) -> None:
 
 
 @pytest.mark.parametrize("draw", [case_of_groups, case_of_registers])
+@random_suite(4_000)
 def test_sessions_give_the_same_however_events_are_pushed(
-    suite: Suite, draw: Callable[[Random], Case]
-) -> None:
-    def case(rng: Random) -> bool | None:
-        sample = draw(rng)
-        query, stream = sample.query, sample.stream
-        expected = evaluate(query, stream, evaluator="reference")
-        try:
-            session = Session(query, stream.time, None)
-        except cerlab.Unsupported:
-            return None
-        answers: list[cerlab.ComplexEvent] = []
-        at = 0
-        while at < len(stream):
-            batch = stream[at : at + rng.choice((1, 1, 2, 3, 99))]
-            answers += session.push(batch)
-            at += len(batch)
-            if likely(rng, 0.3):
-                session = Session(query, stream.time, session.state())
-        require(sorted(answers, key=by_end) == expected, "session", sample)
-        return bool(expected)
-
-    suite.run(case, deep_count=4_000)
+    rng: Random, draw: Callable[[Random], Case]
+) -> bool | None:
+    sample = draw(rng)
+    query, stream = sample.query, sample.stream
+    expected = evaluate(query, stream, evaluator="reference")
+    try:
+        session = Session(query, stream.time, None)
+    except cerlab.Unsupported:
+        return None
+    answers: list[cerlab.ComplexEvent] = []
+    at = 0
+    while at < len(stream):
+        batch = stream[at : at + rng.choice((1, 1, 2, 3, 99))]
+        answers += session.push(batch)
+        at += len(batch)
+        if likely(rng, 0.3):
+            session = Session(query, stream.time, session.state())
+    require(sorted(answers, key=by_end) == expected, "session", sample)
+    return bool(expected)

@@ -23,7 +23,7 @@ from cerlab.predicates import syntax as pred
 from cerlab.predicates.condition import On
 from cerlab.testing import Shape, random_events, random_formula, random_query
 from proofs_tests.random_cases import Case
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 
 COMPETING = (Strategy.NXT, Strategy.LAST, Strategy.MAX)
 AROUND = ("seq", "before", "concat", "or", "and", "plus", "unless", "not inside", "all", "select")
@@ -145,43 +145,41 @@ def test_a_refusal_of_a_long_stream_names_what_gives_an_answer(text: str, evalua
         assert evaluate(query, events, evaluator=name)  # type: ignore[arg-type]
 
 
-def test_runs_and_tecs_give_the_answers_of_the_reference(suite: Suite) -> None:
-    def case(rng: Random) -> bool | None:
-        sample = random_case(rng)
-        query, stream = sample.query, sample.stream
-        expected = query_answers(sample.ast, stream)
-        try:
-            query.in_context  # noqa: B018
-        except cerlab.ResourceLimit:
-            return None
-        # outermost filters above a strategy are tested on what it lists
-        if query.machine_kind == "listed":
-            return None
-        compiled = ("compiled",) if "compiled" in names_that_take(query) else ()
-        assert bool(compiled) == (query.ast.consume is Consume.NONE), sample.describe()
-        for evaluator in ("automaton", "tecs", "auto", *compiled):
-            answers = list(answers_of(query, stream, evaluator))
-            assert len(answers) == len(set(answers)), sample.describe()
-            assert sorted(answers, key=by_end) == expected, f"{evaluator}\n{sample.describe()}"
-        assert count(query, stream) == len(expected), sample.describe()
-        labels = list(valuations_of(query, stream, "automaton"))
-        valuations = list(query_valuations(sample.ast, stream))
-        assert len(labels) == len(set(labels)), sample.describe()
-        assert set(labels) == set(valuations), sample.describe()
-        run = choose(query).run(stream.time)
-        pushed = [a for event in stream for found in run.push(Stream([event])) for a in found]
-        assert pushed == list(answers_of(query, stream, "tecs")), sample.describe()
-        if compiled:
-            by = engine(query)
-            assert by.count(stream) == len(expected), sample.describe()
-            session, pushed, rest = by.run(stream.time), [], stream
-            while len(rest):
-                some = rng.randint(1, len(rest))
-                pushed += [a for found in session.push(rest[:some]) for a in found]
-                rest = rest[some:]
-                if rng.random() < 0.5:
-                    session = by.run(stream.time, session.state())
-            assert sorted(pushed, key=by_end) == expected, sample.describe()
-        return bool(expected)
-
-    suite.run(case, deep_count=6_000)
+@random_suite(6_000)
+def test_runs_and_tecs_give_the_answers_of_the_reference(rng: Random) -> bool | None:
+    sample = random_case(rng)
+    query, stream = sample.query, sample.stream
+    expected = query_answers(sample.ast, stream)
+    try:
+        query.in_context  # noqa: B018
+    except cerlab.ResourceLimit:
+        return None
+    # outermost filters above a strategy are tested on what it lists
+    if query.machine_kind == "listed":
+        return None
+    compiled = ("compiled",) if "compiled" in names_that_take(query) else ()
+    assert bool(compiled) == (query.ast.consume is Consume.NONE), sample.describe()
+    for evaluator in ("automaton", "tecs", "auto", *compiled):
+        answers = list(answers_of(query, stream, evaluator))
+        assert len(answers) == len(set(answers)), sample.describe()
+        assert sorted(answers, key=by_end) == expected, f"{evaluator}\n{sample.describe()}"
+    assert count(query, stream) == len(expected), sample.describe()
+    labels = list(valuations_of(query, stream, "automaton"))
+    valuations = list(query_valuations(sample.ast, stream))
+    assert len(labels) == len(set(labels)), sample.describe()
+    assert set(labels) == set(valuations), sample.describe()
+    run = choose(query).run(stream.time)
+    pushed = [a for event in stream for found in run.push(Stream([event])) for a in found]
+    assert pushed == list(answers_of(query, stream, "tecs")), sample.describe()
+    if compiled:
+        by = engine(query)
+        assert by.count(stream) == len(expected), sample.describe()
+        session, pushed, rest = by.run(stream.time), [], stream
+        while len(rest):
+            some = rng.randint(1, len(rest))
+            pushed += [a for found in session.push(rest[:some]) for a in found]
+            rest = rest[some:]
+            if rng.random() < 0.5:
+                session = by.run(stream.time, session.state())
+        assert sorted(pushed, key=by_end) == expected, sample.describe()
+    return bool(expected)

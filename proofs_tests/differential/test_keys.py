@@ -33,7 +33,7 @@ from cerlab.evaluate import thresholds
 from cerlab.evaluate.physical import why_in_python
 from cerlab.io import arrow
 from cerlab.model import stream
-from proofs_tests.suite import Suite
+from proofs_tests.suite import Suite, random_suite
 
 FORMULAS = (
     "A ; B",
@@ -344,23 +344,20 @@ MIXED: tuple[tuple[Any, ...], ...] = (
 
 
 @pytest.mark.filterwarnings("ignore:CER09")
-def test_keys_of_several_types_in_one_column(suite: Suite) -> None:
+@random_suite(3_000)
+def test_keys_of_several_types_in_one_column(rng: Random) -> bool:
     """1 and 1.0 are one key, 1 and TRUE are two; NULL and NaN are none."""
-
-    def case(rng: Random) -> bool:
-        some = rng.sample(MIXED, rng.randrange(2, len(MIXED)))
-        keys = [rng.choice(each) for each in some for _ in range(3)] + [None, float("nan")]
-        rng.shuffle(keys)
-        events = [
-            {"type": rng.choice("AAB"), "k": key, "v": rng.randrange(3), "ts": n}
-            for n, key in enumerate(keys)
-        ]
-        text, _ = texts(rng, ["k"])
-        query = cerlab.parse_query(text)
-        wanted = rows_of(list(cerlab.evaluate(query, events, evaluator="reference")))
-        assert rows_of(list(query.run(events))) == wanted
-        assert query.run(events).count() == len(wanted)
-        assert rows_of_table(query.run(events).to_arrow()) == wanted
-        return bool(wanted)
-
-    suite.run(case, deep_count=3_000)
+    some = rng.sample(MIXED, rng.randrange(2, len(MIXED)))
+    keys = [rng.choice(each) for each in some for _ in range(3)] + [None, float("nan")]
+    rng.shuffle(keys)
+    events = [
+        {"type": rng.choice("AAB"), "k": key, "v": rng.randrange(3), "ts": n}
+        for n, key in enumerate(keys)
+    ]
+    text, _ = texts(rng, ["k"])
+    query = cerlab.parse_query(text)
+    wanted = rows_of(list(cerlab.evaluate(query, events, evaluator="reference")))
+    assert rows_of(list(query.run(events))) == wanted
+    assert query.run(events).count() == len(wanted)
+    assert rows_of_table(query.run(events).to_arrow()) == wanted
+    return bool(wanted)

@@ -19,7 +19,7 @@ from cerlab.model.clauses import Strategy
 from cerlab.model.stream import Stream
 from cerlab.testing import Shape, random_events, random_fo_formula, random_formula
 from proofs_tests.random_cases import Case, random_case
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 
 SHAPE = Shape(depth=3, events=6)
 OPERATORS = (cel.Atom, cel.As, cel.Filter, cel.Or, cel.Seq, cel.Plus)
@@ -37,36 +37,31 @@ def is_defined(phi: cel.Formula) -> bool:
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_p4_lists_agree_with_the_reference(strategy: Strategy | None, suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        while not is_defined(phi := random_formula(rng, SHAPE)):
-            pass
-        ast = CeqlQuery(phi, strategy=strategy)
-        stream = Stream(random_events(rng, phi, SHAPE))
-        answers = list(answers_of(Pattern(ast), stream, "lists"))
-        expected = query_answers(ast, stream)
-        assert len(answers) == len(set(answers)), str(phi)
-        assert sorted(answers, key=by_end) == expected, (str(phi), strategy, stream)
-        return bool(expected)
-
-    suite.run(case, deep_count=8_000)
+@random_suite(8_000)
+def test_p4_lists_agree_with_the_reference(strategy: Strategy | None, rng: Random) -> bool:
+    while not is_defined(phi := random_formula(rng, SHAPE)):
+        pass
+    ast = CeqlQuery(phi, strategy=strategy)
+    stream = Stream(random_events(rng, phi, SHAPE))
+    answers = list(answers_of(Pattern(ast), stream, "lists"))
+    expected = query_answers(ast, stream)
+    assert len(answers) == len(set(answers)), str(phi)
+    assert sorted(answers, key=by_end) == expected, (str(phi), strategy, stream)
+    return bool(expected)
 
 
-def test_unary_fo_cel_by_every_evaluator(suite: Suite) -> None:
+@random_suite(8_000, needs_answers=0.4)
+def test_unary_fo_cel_by_every_evaluator(rng: Random) -> bool:
     """Theorem 3 of Foundations for the lists, Theorem 1 of SO-CEL for the others."""
-
-    def case(rng: Random) -> bool:
-        phi = random_fo_formula(rng, Shape(depth=3, events=4, rich=False))
-        strategy = rng.choice(STRATEGIES)
-        ast = CeqlQuery(phi, strategy=strategy)
-        stream = Stream(random_events(rng, phi, Shape(events=4, rich=False)))
-        expected = query_answers(ast, stream, fo_valuations)
-        for evaluator in UNARY:
-            answers = list(answers_of(Pattern(ast, logic="fo"), stream, evaluator))
-            assert sorted(answers, key=by_end) == expected, (evaluator, str(phi), strategy, stream)
-        return bool(expected)
-
-    suite.run(case, deep_count=8_000, needs_answers=0.4)
+    phi = random_fo_formula(rng, Shape(depth=3, events=4, rich=False))
+    strategy = rng.choice(STRATEGIES)
+    ast = CeqlQuery(phi, strategy=strategy)
+    stream = Stream(random_events(rng, phi, Shape(events=4, rich=False)))
+    expected = query_answers(ast, stream, fo_valuations)
+    for evaluator in UNARY:
+        answers = list(answers_of(Pattern(ast, logic="fo"), stream, evaluator))
+        assert sorted(answers, key=by_end) == expected, (evaluator, str(phi), strategy, stream)
+    return bool(expected)
 
 
 @pytest.mark.parametrize(
@@ -123,17 +118,15 @@ def test_scopes_are_checked_where_no_event_is_read(evaluator: EvaluatorName) -> 
         cerlab.valuations(text, events, logic="fo")
 
 
-def test_what_the_reference_refuses_as_fo_cel_is_refused_by_all(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        sample = random_case(rng, Shape(depth=2, events=5, family=rng.random() < 0.5))
-        expected = fo_outcome(sample, "reference")
-        for evaluator in (*FO_MACHINES, "auto"):
-            outcome = fo_outcome(sample, evaluator)
-            if outcome is not None or evaluator == "auto":
-                assert outcome == expected, (sample.describe(), evaluator)
-        return expected is None or bool(expected)
-
-    suite.run(case, deep_count=4_000)
+@random_suite(4_000)
+def test_what_the_reference_refuses_as_fo_cel_is_refused_by_all(rng: Random) -> bool:
+    sample = random_case(rng, Shape(depth=2, events=5, family=rng.random() < 0.5))
+    expected = fo_outcome(sample, "reference")
+    for evaluator in (*FO_MACHINES, "auto"):
+        outcome = fo_outcome(sample, evaluator)
+        if outcome is not None or evaluator == "auto":
+            assert outcome == expected, (sample.describe(), evaluator)
+    return expected is None or bool(expected)
 
 
 def fo_outcome(case: Case, evaluator: EvaluatorName) -> list[cerlab.ComplexEvent] | None:

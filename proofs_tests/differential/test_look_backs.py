@@ -11,11 +11,10 @@ from cerlab import ComplexEvent, Stream
 from cerlab.engine import answers
 from cerlab.engine.registers import evaluation
 from cerlab.engine.waits import bodies, whole
-from cerlab.evaluate import choose, names_that_take
-from cerlab.evaluate.labelled import has_labels
+from cerlab.evaluate import names_that_take
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.ceql.parser import parse_ceql
-from cerlab.logic.ceql.semantics import query_answers, query_valuations
+from cerlab.logic.ceql.semantics import query_valuations
 from cerlab.logic.ceql.syntax import CeqlQuery, SelectItem, query_text
 from cerlab.model.answer import by_end
 from cerlab.model.clauses import Strategy, TimeWindow
@@ -24,6 +23,8 @@ from proofs_tests.differential.test_waits import (
     AXIS,
     Body,
     _predicate,
+    agree,
+    columns_agree,
     compared,
     follow,
     length,
@@ -34,7 +35,7 @@ from proofs_tests.differential.test_waits import (
     timed_events,
     window,
 )
-from proofs_tests.suite import Suite
+from proofs_tests.suite import Suite, random_suite
 
 BODIES = pytest.mark.parametrize("body", [plain, compared])
 
@@ -92,22 +93,7 @@ def test_evaluators_agree_with_the_reference(suite: Suite, body: Body) -> None:
         query, events = pattern.ast, timed_events(rng, many(rng, body))
         assert parse_ceql(query_text(query))[0] == query
         until = promise(rng, events, query) if cel.waits(query.formula) else None
-        stream = Stream(events, time=AXIS, until=until)
-        expected = query_answers(query, stream)
-        takers = [name for name in names_that_take(pattern) if name != "reference"]
-        assert {"compiled", "registers"} <= {*takers}
-        for name in takers:
-            got = [*choose(pattern, name).answers(stream)]
-            about = (name, str(pattern), events, stream.until)
-            assert sorted(got, key=by_end) == expected, about
-            assert [answer.end for answer in got] == [answer.end for answer in expected], about
-            assert choose(pattern, name).count(stream) == len(expected), about
-            access = choose(pattern, name).by_number(stream)
-            assert [access.answer(k) for k in range(len(got))] == got, about
-        if has_labels(pattern):
-            labelled = {*choose(pattern, "compiled").valuations(stream)}
-            assert labelled == {*query_valuations(query, stream)}, (str(pattern), events)
-        return bool(expected)
+        return agree(pattern, Stream(events, time=AXIS, until=until))
 
     suite.run(lambda rng: case(rng) or case(rng), deep_count=20_000)
 
@@ -124,12 +110,7 @@ def test_longer_streams_in_small_batches(
         pattern = query.replaced(window=TimeWindow(rng.randint(4, 7) * 10**9))
         events = timed_events(rng, rng.randint(30, 60))
         until = promise(rng, events, pattern.ast) if cel.waits(query.formula) else None
-        stream = Stream(events, time=AXIS, until=until)
-        written = [*choose(pattern, "registers").answers(stream)]
-        got = [*choose(pattern, "compiled").answers(stream)]
-        assert sorted(got, key=by_end) == written, (str(pattern), events, stream.until)
-        assert choose(pattern, "compiled").count(stream) == len(written), str(pattern)
-        return bool(written)
+        return columns_agree(pattern, Stream(events, time=AXIS, until=until))
 
     suite.run(case, deep_count=1_000)
 
@@ -163,61 +144,55 @@ def test_states_hold_all_keys_where_nothing_waits(formula: str) -> None:
     assert first + query.open(state=session.state()).push(events[2:]) == [*query.run(events)]
 
 
-def test_a_long_session_forgets_events(suite: Suite) -> None:
+@random_suite(100)
+def test_a_long_session_forgets_events(rng: Random) -> bool:
     """What is kept does not grow with the stream, and the answers are those of the whole stream."""
-
-    def case(rng: Random) -> bool:
-        rare = rng.choice(("C", "(C ; C)", "Z"))
-        text = f"SELECT * WHERE (A LOOKBACK {rng.randint(1, 9)} SECONDS) UNLESS {rare}"
-        query = cerlab.parse_query(text + rng.choice(("", " PARTITION BY [k]")))
-        events = timed_events(rng, 600)
-        expected = [*query.run(Stream(events, time=AXIS))]
-        session, got = query.open(time="t", unit="s"), list[ComplexEvent]()
-        sizes = []
-        for n in range(0, len(events), 30):
-            got += session.push(Stream(events[n : n + 30]))
-            state = session.state()
-            sizes.append(len(state))
-            session = query.open(state=state)
-        assert got == sorted(expected, key=by_end)
-        assert max(sizes[10:]) < 2 * max(sizes[:10]), sizes
-        return bool(got)
-
-    suite.run(case, deep_count=100)
+    rare = rng.choice(("C", "(C ; C)", "Z"))
+    text = f"SELECT * WHERE (A LOOKBACK {rng.randint(1, 9)} SECONDS) UNLESS {rare}"
+    query = cerlab.parse_query(text + rng.choice(("", " PARTITION BY [k]")))
+    events = timed_events(rng, 600)
+    expected = [*query.run(Stream(events, time=AXIS))]
+    session, got = query.open(time="t", unit="s"), list[ComplexEvent]()
+    sizes = []
+    for n in range(0, len(events), 30):
+        got += session.push(Stream(events[n : n + 30]))
+        state = session.state()
+        sizes.append(len(state))
+        session = query.open(state=state)
+    assert got == sorted(expected, key=by_end)
+    assert max(sizes[10:]) < 2 * max(sizes[:10]), sizes
+    return bool(got)
 
 
 def _formula(rng: Random) -> cel.Formula:
     return plain(rng, rng.choice((0, 1, 1, 2)))
 
 
-def test_laws(suite: Suite) -> None:
+@random_suite(4_000)
+def test_laws(rng: Random) -> bool:
     """LOOKBACK distributes over OR, moves to the left of a sequence, and commutes with the rest."""
+    f, g, d = _formula(rng), _formula(rng), length(rng)
+    stream = Stream(timed_events(rng, 8), time=AXIS)
 
-    def case(rng: Random) -> bool:
-        f, g, d = _formula(rng), _formula(rng), length(rng)
-        stream = Stream(timed_events(rng, 8), time=AXIS)
+    def back(phi: cel.Formula) -> cel.Formula:
+        return cel.Lookback(phi, d)
 
-        def back(phi: cel.Formula) -> cel.Formula:
-            return cel.Lookback(phi, d)
-
-        sequence, strategy = rng.choice((cel.Seq, cel.Concat)), rng.choice(list(Strategy))
-        wait = length(rng)
-        condition = On("A", _predicate(rng))
-        laws: list[tuple[cel.Formula, cel.Formula]] = [
-            (back(cel.Or(f, g)), cel.Or(back(f), back(g))),
-            (back(sequence(f, g)), sequence(back(f), g)),
-            (back(cel.Plus(f)), cel.Or(back(f), cel.Seq(back(f), cel.Plus(f)))),
-            (back(cel.As(f, "x")), cel.As(back(f), "x")),
-            (back(cel.Filter(f, condition)), cel.Filter(back(f), condition)),
-            (back(cel.Project(frozenset({"A"}), f)), cel.Project(frozenset({"A"}), back(f))),
-            (back(cel.Select(strategy, f)), cel.Select(strategy, back(f))),
-            (back(cel.Wait(f, wait)), cel.Wait(back(f), wait)),
-        ]
-        found = False
-        for left, right in laws:
-            ours, theirs = (query_valuations(CeqlQuery(phi), stream) for phi in (left, right))
-            assert ours == theirs, (str(left), str(right), stream.events)
-            found = found or bool(ours)
-        return found
-
-    suite.run(case, deep_count=4_000)
+    sequence, strategy = rng.choice((cel.Seq, cel.Concat)), rng.choice(list(Strategy))
+    wait = length(rng)
+    condition = On("A", _predicate(rng))
+    laws: list[tuple[cel.Formula, cel.Formula]] = [
+        (back(cel.Or(f, g)), cel.Or(back(f), back(g))),
+        (back(sequence(f, g)), sequence(back(f), g)),
+        (back(cel.Plus(f)), cel.Or(back(f), cel.Seq(back(f), cel.Plus(f)))),
+        (back(cel.As(f, "x")), cel.As(back(f), "x")),
+        (back(cel.Filter(f, condition)), cel.Filter(back(f), condition)),
+        (back(cel.Project(frozenset({"A"}), f)), cel.Project(frozenset({"A"}), back(f))),
+        (back(cel.Select(strategy, f)), cel.Select(strategy, back(f))),
+        (back(cel.Wait(f, wait)), cel.Wait(back(f), wait)),
+    ]
+    found = False
+    for left, right in laws:
+        ours, theirs = (query_valuations(CeqlQuery(phi), stream) for phi in (left, right))
+        assert ours == theirs, (str(left), str(right), stream.events)
+        found = found or bool(ours)
+    return found

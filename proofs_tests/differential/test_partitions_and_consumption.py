@@ -22,7 +22,7 @@ from cerlab.model.clauses import AttributeWindow, Consume, TimeWindow
 from cerlab.model.stream import Stream, time_axis
 from cerlab.testing import Shape, random_formula
 from proofs_tests.random_cases import Case
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 
 
 def interleaved_case(rng: Random) -> Case:
@@ -63,40 +63,35 @@ def neighbours(answer: ComplexEvent, rng: Random) -> set[ComplexEvent]:
     return {ComplexEvent(i, answer.end, tuple(sorted(D))) for i in starts for D in changed}
 
 
-def test_the_runs_that_give_an_answer(suite: Suite) -> None:
+@random_suite(4_000)
+def test_the_runs_that_give_an_answer(rng: Random) -> bool | None:
     """An answer has such runs, and of its neighbours those that are answers."""
-
-    def case(rng: Random) -> bool | None:
-        sample = interleaved_case(rng)
-        if sample.ast.consume is not Consume.NONE:
-            sample = Case(replace(sample.ast, consume=Consume.NONE), sample.stream)
-        try:
-            expected = query_answers(sample.ast, sample.stream)
-        except cerlab.ResourceLimit:
-            return None
-        plan = sample.query.plan
-        near = {c for answer in expected[:6] for c in neighbours(answer, rng)}
-        for candidate in near:
-            recogniser = partial(RunsOfAnswer, plan.cea, candidate)
-            runs = driver.run(plan, recogniser, sample.stream, sample.stream.time)
-            found = list(runs)
-            assert found == [candidate] * (candidate in expected), (candidate, sample.describe())
-        return bool(expected) and not near <= set(expected)
-
-    suite.run(case, deep_count=4_000)
+    sample = interleaved_case(rng)
+    if sample.ast.consume is not Consume.NONE:
+        sample = Case(replace(sample.ast, consume=Consume.NONE), sample.stream)
+    try:
+        expected = query_answers(sample.ast, sample.stream)
+    except cerlab.ResourceLimit:
+        return None
+    plan = sample.query.plan
+    near = {c for answer in expected[:6] for c in neighbours(answer, rng)}
+    for candidate in near:
+        recogniser = partial(RunsOfAnswer, plan.cea, candidate)
+        runs = driver.run(plan, recogniser, sample.stream, sample.stream.time)
+        found = list(runs)
+        assert found == [candidate] * (candidate in expected), (candidate, sample.describe())
+    return bool(expected) and not near <= set(expected)
 
 
-def test_partitions_that_interleave_agree(suite: Suite) -> None:
-    def case(rng: Random) -> bool | None:
-        sample = interleaved_case(rng)
-        try:
-            expected = query_answers(sample.ast, sample.stream)
-        except cerlab.ResourceLimit:
-            return None
-        for evaluator in ("automaton", "tecs", "compiled"):
-            answers = sorted(answers_of(sample.query, sample.stream, evaluator), key=by_end)
-            assert answers == expected, (evaluator, sample.describe())
-        assert sorted(in_pieces(sample, rng), key=by_end) == expected, sample.describe()
-        return bool(expected)
-
-    suite.run(case, deep_count=10_000)
+@random_suite(10_000)
+def test_partitions_that_interleave_agree(rng: Random) -> bool | None:
+    sample = interleaved_case(rng)
+    try:
+        expected = query_answers(sample.ast, sample.stream)
+    except cerlab.ResourceLimit:
+        return None
+    for evaluator in ("automaton", "tecs", "compiled"):
+        answers = sorted(answers_of(sample.query, sample.stream, evaluator), key=by_end)
+        assert answers == expected, (evaluator, sample.describe())
+    assert sorted(in_pieces(sample, rng), key=by_end) == expected, sample.describe()
+    return bool(expected)

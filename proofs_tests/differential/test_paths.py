@@ -17,7 +17,7 @@ from cerlab.model.answer import by_end
 from cerlab.testing import Shape
 from proofs_tests.differential.test_inside import random_case as random_case_inside
 from proofs_tests.random_cases import Case, random_case
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 
 SHAPES = Shape(events=9, typed=True), Shape(events=9, typed=True, timed=True)
 
@@ -42,26 +42,23 @@ def drawn(rng: Random) -> Case:
 
 
 @pytest.mark.filterwarnings("ignore::cerlab.CerlabWarning")
-def test_a_path_is_an_attribute_for_every_evaluator(suite: Suite, tmp_path: Path) -> None:
+@random_suite(2_000)
+def test_a_path_is_an_attribute_for_every_evaluator(rng: Random, tmp_path: Path) -> bool:
     path = tmp_path / "e.ndjson"
-
-    def case(rng: Random) -> bool:
-        sample = drawn(rng)
-        text = query_text(sample.ast)
-        rows = []
-        for event in sample.stream:
-            own = dict(event.attributes)
-            fields = {name: own.pop(name) for name in ("v", "w", "k") if name in own}
-            of_stream = {} if event.stream is None else {"stream": event.stream}
-            rows.append({"type": event.type, **of_stream, **own, "o": fields})
-        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-        query = cerlab.parse_query(nested(text))
-        assert isinstance(query.ast, CeqlQuery)
-        expected = query_answers(sample.ast, sample.stream)
-        stream = cerlab.Stream.read(path, time="t", unit="s")
-        for evaluator in names_that_take(query):
-            answers = sorted(answers_of(query, stream, evaluator), key=by_end)
-            assert answers == expected, (evaluator, text, rows)
-        return bool(expected)
-
-    suite.run(case, deep_count=2_000)
+    sample = drawn(rng)
+    text = query_text(sample.ast)
+    rows = []
+    for event in sample.stream:
+        own = dict(event.attributes)
+        fields = {name: own.pop(name) for name in ("v", "w", "k") if name in own}
+        of_stream = {} if event.stream is None else {"stream": event.stream}
+        rows.append({"type": event.type, **of_stream, **own, "o": fields})
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    query = cerlab.parse_query(nested(text))
+    assert isinstance(query.ast, CeqlQuery)
+    expected = query_answers(sample.ast, sample.stream)
+    stream = cerlab.Stream.read(path, time="t", unit="s")
+    for evaluator in names_that_take(query):
+        answers = sorted(answers_of(query, stream, evaluator), key=by_end)
+        assert answers == expected, (evaluator, text, rows)
+    return bool(expected)

@@ -33,7 +33,7 @@ from proofs_tests.differential.test_waits import (
     timed_events,
 )
 from proofs_tests.random_cases import Case, random_case
-from proofs_tests.suite import Suite
+from proofs_tests.suite import Suite, random_suite
 
 
 def throttle(rng: Random) -> Window:
@@ -49,25 +49,21 @@ def throttled_case(rng: Random, shape: Shape) -> Case:
     return Case(replace(case.ast, throttle=throttle(rng), limit=limit), case.stream)
 
 
-def test_evaluators_agree(suite: Suite) -> None:
-    def case(rng: Random) -> bool | None:
-        sample = throttled_case(rng, Shape(depth=3, events=8))
-        assert parse_ceql(query_text(sample.ast))[0] == sample.ast
-        return agree(sample)
-
-    suite.run(case, deep_count=20_000)
+@random_suite(20_000)
+def test_evaluators_agree(rng: Random) -> bool | None:
+    sample = throttled_case(rng, Shape(depth=3, events=8))
+    assert parse_ceql(query_text(sample.ast))[0] == sample.ast
+    return agree(sample)
 
 
-def test_sessions_go_on_from_states(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        sample = throttled_case(rng, Shape(depth=2, events=14))
-        expected = query_answers(sample.ast, sample.stream)
-        answers = session_answers(sample, rng)
-        assert sorted(answers, key=by_end) == expected, sample.describe()
-        assert [A.end for A in answers] == [A.end for A in expected], sample.describe()
-        return bool(expected)
-
-    suite.run(case, deep_count=4_000)
+@random_suite(4_000)
+def test_sessions_go_on_from_states(rng: Random) -> bool:
+    sample = throttled_case(rng, Shape(depth=2, events=14))
+    expected = query_answers(sample.ast, sample.stream)
+    answers = session_answers(sample, rng)
+    assert sorted(answers, key=by_end) == expected, sample.describe()
+    assert [A.end for A in answers] == [A.end for A in expected], sample.describe()
+    return bool(expected)
 
 
 def test_ends_that_come_too_soon_are_left_out_of_the_list(
@@ -120,43 +116,37 @@ def test_the_compiled_engine_lists_the_ends_that_are_asked_for(text: str) -> Non
     assert sorted(found, key=by_end) == sorted(every, key=by_end)
 
 
-def test_files_in_batches(suite: Suite) -> None:
+@random_suite(4_000)
+def test_files_in_batches(rng: Random) -> bool:
     """The run of a file may hold answers back, also those of ends that are given."""
-
-    def case(rng: Random) -> bool:
-        sample = throttled_case(rng, Shape(depth=2, events=30))
-        expected = query_answers(sample.ast, sample.stream)
-        way = compiled(sample.query)
-        run = way.run_of_file(sample.stream.time)
-        assert run is not None
-        whole, size = sample.stream, rng.choice((1, 3, 10))
-        answers = []
-        for n in range(0, len(whole), size):
-            answers += [answer for part in run.push(whole[n : n + size]) for answer in part]
-        answers += [answer for part in run.finish() for answer in part]
-        assert sorted(answers, key=by_end) == expected, sample.describe()
-        return bool(expected)
-
-    suite.run(case, deep_count=4_000)
+    sample = throttled_case(rng, Shape(depth=2, events=30))
+    expected = query_answers(sample.ast, sample.stream)
+    way = compiled(sample.query)
+    run = way.run_of_file(sample.stream.time)
+    assert run is not None
+    whole, size = sample.stream, rng.choice((1, 3, 10))
+    answers = []
+    for n in range(0, len(whole), size):
+        answers += [answer for part in run.push(whole[n : n + size]) for answer in part]
+    answers += [answer for part in run.finish() for answer in part]
+    assert sorted(answers, key=by_end) == expected, sample.describe()
+    return bool(expected)
 
 
-def test_numbers_and_samples(suite: Suite) -> None:
+@random_suite(4_000)
+def test_numbers_and_samples(rng: Random) -> bool:
     """``m[k]`` is the k-th of the iteration, by each way that lists or counts."""
-
-    def case(rng: Random) -> bool:
-        sample = throttled_case(rng, Shape(depth=3, events=10))
-        matches = sample.query.run(sample.stream)
-        for name in ("tecs", "compiled", "auto"):
-            way = choose(sample.query, name)
-            listed = [*way.answers(sample.stream)]
-            access = way.by_number(sample.stream)
-            assert access.total == len(listed) == way.count(sample.stream), sample.describe()
-            assert [access.answer(k) for k in range(len(listed))] == listed, sample.describe()
-            assert [*reversed(listed)] == [access.answer(k) for k in range(len(listed))][::-1]
-        assert {*matches.sample(3, seed=1)} <= {*matches} if matches else True
-        return bool(matches.count())
-
-    suite.run(case, deep_count=4_000)
+    sample = throttled_case(rng, Shape(depth=3, events=10))
+    matches = sample.query.run(sample.stream)
+    for name in ("tecs", "compiled", "auto"):
+        way = choose(sample.query, name)
+        listed = [*way.answers(sample.stream)]
+        access = way.by_number(sample.stream)
+        assert access.total == len(listed) == way.count(sample.stream), sample.describe()
+        assert [access.answer(k) for k in range(len(listed))] == listed, sample.describe()
+        assert [*reversed(listed)] == [access.answer(k) for k in range(len(listed))][::-1]
+    assert {*matches.sample(3, seed=1)} <= {*matches} if matches else True
+    return bool(matches.count())
 
 
 def throttled_wait(rng: Random, *, live: bool) -> Query:
@@ -199,17 +189,14 @@ def test_deciders_are_exact_or_refuse() -> None:
     assert "THROTTLE" in str(undecided)
 
 
-def test_laws(suite: Suite) -> None:
+@random_suite(4_000, needs_answers=0.1)
+def test_laws(rng: Random) -> bool:
     """The first end with answers is given, and two given ends of a key are d apart, or more."""
-
-    def case(rng: Random) -> bool:
-        sample = throttled_case(rng, Shape(depth=3, events=8))
-        every = query_answers(replace(sample.ast, throttle=None), sample.stream)
-        given = query_answers(sample.ast, sample.stream)
-        ends = {A.end for A in given}
-        assert [A for A in every if A.end in ends] == given, "answers of an end go together"
-        assert given[:1] == every[:1], "the first is given"
-        assert {V.end for V in query_valuations(sample.ast, sample.stream)} == ends
-        return len(given) < len(every)
-
-    suite.run(case, deep_count=4_000, needs_answers=0.1)
+    sample = throttled_case(rng, Shape(depth=3, events=8))
+    every = query_answers(replace(sample.ast, throttle=None), sample.stream)
+    given = query_answers(sample.ast, sample.stream)
+    ends = {A.end for A in given}
+    assert [A for A in every if A.end in ends] == given, "answers of an end go together"
+    assert given[:1] == every[:1], "the first is given"
+    assert {V.end for V in query_valuations(sample.ast, sample.stream)} == ends
+    return len(given) < len(every)

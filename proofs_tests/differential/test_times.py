@@ -14,12 +14,13 @@ from cerlab.testing import Shape, random_predicate, random_sremo, random_sremo_e
 from cerlab.testing.choices import likely
 from proofs_tests.differential.test_evaluators import agree, session_answers
 from proofs_tests.random_cases import random_case
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 
 TEMPORAL = Shape(temporal=True)
 
 
-def check_case(rng: Random) -> bool | None:
+@random_suite(20_000)
+def test_every_evaluator_agrees(rng: Random) -> bool | None:
     case = random_case(rng, TEMPORAL)
     text = query_text(case.ast)
     assert parse_ceql(text)[0] == case.ast, text
@@ -31,32 +32,23 @@ def check_case(rng: Random) -> bool | None:
     return found
 
 
-def test_every_evaluator_agrees(suite: Suite) -> None:
-    suite.run(check_case, deep_count=20_000)
+@random_suite(20_000, needs_answers=0.3)
+def test_sremo_agrees(rng: Random) -> bool:
+    e = random_sremo(rng, TEMPORAL)
+    assert parse_sremo(str(e)) == e
+    events = random_sremo_events(rng, e, TEMPORAL)
+    expected = cerlab.evaluate(e, events, evaluator="reference")
+    assert cerlab.evaluate(e, events) == expected, (str(e), events)
+    return bool(expected)
 
 
-def test_sremo_agrees(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        e = random_sremo(rng, TEMPORAL)
-        assert parse_sremo(str(e)) == e
-        events = random_sremo_events(rng, e, TEMPORAL)
-        expected = cerlab.evaluate(e, events, evaluator="reference")
-        assert cerlab.evaluate(e, events) == expected, (str(e), events)
-        return bool(expected)
-
-    suite.run(case, deep_count=20_000, needs_answers=0.3)
-
-
-def test_minterms_have_every_event(suite: Suite) -> None:
+@random_suite(2_000)
+def test_minterms_have_every_event(rng: Random) -> bool:
     """The deciders miss no kind of event, by moments and durations that are computed."""
-
-    def case(rng: Random) -> bool:
-        predicates = [random_predicate(rng, TEMPORAL) for _ in range(rng.randrange(1, 3))]
-        symbols = {m.symbol for m in minterms(predicates)}
-        events = [e for _ in range(5) for e in random_case(rng, TEMPORAL).stream]
-        for event in events:
-            vector = sum(1 << k for k, P in enumerate(predicates) if satisfies(event, P))
-            assert vector in symbols, (predicates, event)
-        return len(symbols) > 1
-
-    suite.run(case, deep_count=2_000)
+    predicates = [random_predicate(rng, TEMPORAL) for _ in range(rng.randrange(1, 3))]
+    symbols = {m.symbol for m in minterms(predicates)}
+    events = [e for _ in range(5) for e in random_case(rng, TEMPORAL).stream]
+    for event in events:
+        vector = sum(1 << k for k, P in enumerate(predicates) if satisfies(event, P))
+        assert vector in symbols, (predicates, event)
+    return len(symbols) > 1

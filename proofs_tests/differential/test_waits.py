@@ -233,25 +233,42 @@ def redrawn(case: Callable[[Random], bool], body: Body) -> Callable[[Random], bo
 BODIES = pytest.mark.parametrize("body", [plain, compared, held, selected])
 
 
+def agree(pattern: Pattern, stream: Stream) -> bool:
+    """All that take a query have the answers and labels of the reference, in the order of ends."""
+    takers = [name for name in names_that_take(pattern) if name != "reference"]
+    assert {"compiled", "registers"} <= {*takers}
+    expected = query_answers(pattern.ast, stream)
+    about = (str(pattern), stream.events, stream.until)
+    for by in (choose(pattern, name) for name in takers):
+        got = [*by.answers(stream)]
+        assert sorted(got, key=by_end) == expected, (by, about)
+        assert [answer.end for answer in got] == [answer.end for answer in expected], (by, about)
+        assert by.count(stream) == len(expected), (by, about)
+        access = by.by_number(stream)
+        assert [access.answer(k) for k in range(len(got))] == got, (by, about)
+    if has_labels(pattern):
+        labelled = {*choose(pattern, "compiled").valuations(stream)}
+        assert labelled == {*query_valuations(pattern.ast, stream)}, about
+    return bool(expected)
+
+
+def columns_agree(pattern: Pattern, stream: Stream) -> bool:
+    """Runs on registers, or windows read again, have by columns the answers of runs as written."""
+    written = sorted(choose(pattern, "registers").answers(stream), key=by_end)
+    got = [*choose(pattern, "compiled").answers(stream)]
+    about = (str(pattern), stream.events, stream.until)
+    assert sorted(got, key=by_end) == written, about
+    assert [answer.end for answer in got] == [answer.end for answer in written], about
+    assert choose(pattern, "compiled").count(stream) == len(written), about
+    return bool(written)
+
+
 @BODIES
 def test_evaluators_agree_with_the_reference(suite: Suite, body: Body) -> None:
     def case(rng: Random) -> bool:
         pattern = taken_query(rng, body)
-        query, events = pattern.ast, timed_events(rng, many(rng, body))
-        stream = Stream(events, time=AXIS, until=promise(rng, events, query))
-        takers = [name for name in names_that_take(pattern) if name != "reference"]
-        assert {"compiled", "registers"} <= {*takers}
-        expected = query_answers(query, stream)
-        for name in takers:
-            got = [*choose(pattern, name).answers(stream)]
-            about = (name, str(pattern), events, stream.until)
-            assert sorted(got, key=by_end) == expected, about
-            assert [answer.end for answer in got] == [answer.end for answer in expected], about
-            assert choose(pattern, name).count(stream) == len(expected), about
-        if has_labels(pattern):
-            labelled = {*choose(pattern, "compiled").valuations(stream)}
-            assert labelled == {*query_valuations(query, stream)}, (str(pattern), events)
-        return bool(expected)
+        events = timed_events(rng, many(rng, body))
+        return agree(pattern, Stream(events, time=AXIS, until=promise(rng, events, pattern.ast)))
 
     suite.run(lambda rng: case(rng) or case(rng), deep_count=20_000)  # half of the first have none
 
@@ -260,7 +277,6 @@ def test_evaluators_agree_with_the_reference(suite: Suite, body: Body) -> None:
 def test_longer_streams_in_small_batches(
     suite: Suite, monkeypatch: pytest.MonkeyPatch, body: Body
 ) -> None:
-    """Runs on registers, or windows read again, by columns and as written."""
     for module in (answers, bodies, whole, evaluation):
         monkeypatch.setattr(module, "BATCH", 16)
     monkeypatch.setattr(bodies, "SELECTED", 8)
@@ -271,13 +287,8 @@ def test_longer_streams_in_small_batches(
         if body is not selected:  # a strategy compares before this window
             pattern = pattern.replaced(window=TimeWindow(rng.randint(6, 9) * 10**9))
         events = timed_events(rng, rng.randint(30, 60))
-        stream = Stream(events, time=AXIS, until=promise(rng, events, pattern.ast))
-        written = sorted(choose(pattern, "registers").answers(stream), key=by_end)
-        got = [*choose(pattern, "compiled").answers(stream)]
-        assert sorted(got, key=by_end) == written, (str(pattern), events, stream.until)
-        assert [answer.end for answer in got] == [answer.end for answer in written], str(pattern)
-        assert choose(pattern, "compiled").count(stream) == len(written), str(pattern)
-        return bool(written)
+        until = promise(rng, events, pattern.ast)
+        return columns_agree(pattern, Stream(events, time=AXIS, until=until))
 
     suite.run(case, deep_count=1_000)
 

@@ -18,7 +18,7 @@ from cerlab.model.stream import time_axis
 from cerlab.testing import Shape, random_events, random_formula
 from proofs_tests.differential.test_evaluators import agree, require, session_answers
 from proofs_tests.random_cases import Case, random_case
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 
 Pairs = frozenset[tuple[str, int]]
 
@@ -119,28 +119,25 @@ def random_times(rng: Random, n: int) -> Iterator[int | float]:
         yield t
 
 
-def test_the_reference_finds_what_a_search_by_interval_finds(suite: Suite) -> None:
+@random_suite(20_000, needs_answers=0.3)
+def test_the_reference_finds_what_a_search_by_interval_finds(rng: Random) -> bool:
     axis = time_axis("t", "s")
-
-    def case(rng: Random) -> bool:
-        phi = windowed(rng, small_formula(rng, 3))
-        if not cel.windows(phi):
-            phi = cel.Within(phi, random_window(rng))
-        n = rng.randint(2, 6)
-        S = [Event(rng.choice(ALPHABET), {"t": t}) for t in random_times(rng, n)]
-        expected = {
-            Valuation(i, j, {X: tuple(sorted(k for Y, k in D if X == Y)) for X, _ in D})
-            for i in range(n)
-            for j in range(i, n)
-            for D in found(phi, S, i, j)
-        }
-        again, _ = parse_cel(str(phi))
-        assert again == phi, phi
-        got = query_valuations(CeqlQuery(phi), Stream(S, time=axis))
-        assert set(got) == expected, (str(phi), S)
-        return bool(expected)
-
-    suite.run(case, deep_count=20_000, needs_answers=0.3)
+    phi = windowed(rng, small_formula(rng, 3))
+    if not cel.windows(phi):
+        phi = cel.Within(phi, random_window(rng))
+    n = rng.randint(2, 6)
+    S = [Event(rng.choice(ALPHABET), {"t": t}) for t in random_times(rng, n)]
+    expected = {
+        Valuation(i, j, {X: tuple(sorted(k for Y, k in D if X == Y)) for X, _ in D})
+        for i in range(n)
+        for j in range(i, n)
+        for D in found(phi, S, i, j)
+    }
+    again, _ = parse_cel(str(phi))
+    assert again == phi, phi
+    got = query_valuations(CeqlQuery(phi), Stream(S, time=axis))
+    assert set(got) == expected, (str(phi), S)
+    return bool(expected)
 
 
 def windowed_case(rng: Random, shape: Shape) -> Case:
@@ -154,49 +151,43 @@ def windowed_case(rng: Random, shape: Shape) -> Case:
     return replace(sample, ast=ast, stream=type(sample.stream)(events, time=sample.stream.time))
 
 
-def test_every_evaluator_counts_events_inside_alike(suite: Suite) -> None:
+@random_suite(20_000, needs_answers=0.3)
+def test_every_evaluator_counts_events_inside_alike(rng: Random) -> bool | None:
     """Reference, all runs, tECS, compiled engine, registers, totals, labels, and sessions."""
     shape = Shape(depth=2, events=8)
-
-    def case(rng: Random) -> bool | None:
-        sample = windowed_case(rng, shape)
-        verdict = agree(sample)
-        expected = query_answers(sample.ast, sample.stream)
-        registers = evaluate(sample.query, sample.stream, evaluator="registers")
-        require(registers == expected, "registers", sample)
-        require(sorted(session_answers(sample, rng), key=by_end) == expected, "session", sample)
-        return verdict
-
-    suite.run(case, deep_count=20_000, needs_answers=0.3)
+    sample = windowed_case(rng, shape)
+    verdict = agree(sample)
+    expected = query_answers(sample.ast, sample.stream)
+    registers = evaluate(sample.query, sample.stream, evaluator="registers")
+    require(registers == expected, "registers", sample)
+    require(sorted(session_answers(sample, rng), key=by_end) == expected, "session", sample)
+    return verdict
 
 
-def test_laws(suite: Suite) -> None:
+@random_suite(5_000, needs_answers=0.3)
+def test_laws(rng: Random) -> bool:
     """Windows nest as their minimum, distribute over OR, and commute with AS."""
     shape = Shape(depth=2, events=7)
     axis = time_axis("t", "s")
+    f, g = (windowed(rng, random_formula(rng, shape)) for _ in range(2))
+    a, b = sorted(rng.choices((0, 1, 2, 2.5, 3), k=2))
+    w, wide = AttributeWindow(a, "t"), AttributeWindow(b, "t")
+    n = rng.randint(2, 6)
+    events = random_events(rng, cel.Or(f, g), shape)[:n]
+    S = [
+        Event(e.type, {**e.attributes, "t": t}, e.stream)
+        for e, t in zip(events, random_times(rng, n), strict=False)
+    ]
 
-    def case(rng: Random) -> bool:
-        f, g = (windowed(rng, random_formula(rng, shape)) for _ in range(2))
-        a, b = sorted(rng.choices((0, 1, 2, 2.5, 3), k=2))
-        w, wide = AttributeWindow(a, "t"), AttributeWindow(b, "t")
-        n = rng.randint(2, 6)
-        events = random_events(rng, cel.Or(f, g), shape)[:n]
-        S = [
-            Event(e.type, {**e.attributes, "t": t}, e.stream)
-            for e, t in zip(events, random_times(rng, n), strict=False)
-        ]
+    def meaning(phi: cel.Formula) -> set[Valuation]:
+        return set(query_valuations(CeqlQuery(phi), Stream(S, time=axis)))
 
-        def meaning(phi: cel.Formula) -> set[Valuation]:
-            return set(query_valuations(CeqlQuery(phi), Stream(S, time=axis)))
-
-        laws = (
-            (cel.Within(cel.Within(f, w), wide), cel.Within(f, w)),
-            (cel.Within(cel.Within(f, wide), w), cel.Within(f, w)),
-            (cel.Within(cel.Or(f, g), w), cel.Or(cel.Within(f, w), cel.Within(g, w))),
-            (cel.Within(cel.As(f, "x"), w), cel.As(cel.Within(f, w), "x")),
-        )
-        for left, right in laws:
-            assert meaning(left) == meaning(right), f"{left} and {right} on {S}"
-        return bool(meaning(laws[0][1]))
-
-    suite.run(case, deep_count=5_000, needs_answers=0.3)
+    laws = (
+        (cel.Within(cel.Within(f, w), wide), cel.Within(f, w)),
+        (cel.Within(cel.Within(f, wide), w), cel.Within(f, w)),
+        (cel.Within(cel.Or(f, g), w), cel.Or(cel.Within(f, w), cel.Within(g, w))),
+        (cel.Within(cel.As(f, "x"), w), cel.As(cel.Within(f, w), "x")),
+    )
+    for left, right in laws:
+        assert meaning(left) == meaning(right), f"{left} and {right} on {S}"
+    return bool(meaning(laws[0][1]))

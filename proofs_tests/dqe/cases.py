@@ -10,16 +10,7 @@ from random import Random
 from cerlab import parse_gcq
 from cerlab.engine.reference.dqe import WindowEvaluation, WindowQuery
 from cerlab.logic.gcq import Atom, Delete, Gcq, Insert, Row, Update, answers_after_each
-from cerlab.predicates.syntax import (
-    Arithmetic,
-    Attribute,
-    Comparison,
-    Computed,
-    Constant,
-    Expression,
-    Negated,
-    Operator,
-)
+from cerlab.predicates import syntax as pred
 
 ARITIES = {"r": 1, "s": 2, "t": 3}
 
@@ -96,8 +87,8 @@ def random_gcq(rng: Random, variables: Sequence[str] = "xyz", depth: int = 1) ->
     bound = sorted({x for atom in atoms for x in atom.variables})
     head = tuple(rng.sample(bound, rng.randint(0, len(bound))))
     predicates = tuple(
-        Comparison(
-            rng.choice(list(Operator)),
+        pred.Comparison(
+            rng.choice(list(pred.Operator)),
             random_expression(rng, bound, depth),
             random_expression(rng, bound, depth),
         )
@@ -106,17 +97,17 @@ def random_gcq(rng: Random, variables: Sequence[str] = "xyz", depth: int = 1) ->
     return Gcq(head, atoms, predicates)
 
 
-def random_expression(rng: Random, variables: Sequence[str], depth: int) -> Expression:
+def random_expression(rng: Random, variables: Sequence[str], depth: int) -> pred.Expression:
     if depth == 0 or rng.random() < 0.5:
         if rng.random() < 0.7:
-            return Attribute(rng.choice(variables))
-        return Constant(rng.choice((0, 1, 2, -1, 1.0, 2.5, "a", "it's")))
+            return pred.Attribute(rng.choice(variables))
+        return pred.Constant(rng.choice((0, 1, 2, -1, 1.0, 2.5, "a", "it's")))
     if rng.random() < 0.2:
         operand = random_expression(rng, variables, depth - 1)
         # The text of a negated number is that of the negative number.
-        return operand if isinstance(operand, Constant) else Negated(operand)
-    return Computed(
-        rng.choice(list(Arithmetic)),
+        return operand if isinstance(operand, pred.Constant) else pred.Negated(operand)
+    return pred.Computed(
+        rng.choice(list(pred.Arithmetic)),
         random_expression(rng, variables, depth - 1),
         random_expression(rng, variables, depth - 1),
     )

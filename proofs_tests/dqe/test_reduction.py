@@ -20,7 +20,7 @@ from cerlab.theorems.dqe import (
     vectors_times_matrix,
 )
 from proofs_tests.dqe.cases import random_updates, updates, window_gcq
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 
 SCHEMA = {"u": 1, "v": 2, "w": 1}
 
@@ -46,34 +46,30 @@ def test_the_queries_are_those_of_the_paper() -> None:
 
 
 @pytest.mark.parametrize("evaluate", EVALUATORS)
-def test_updates_of_u_v_w_through_r_s_t(evaluate: Evaluator, suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        S = random_updates(rng, SCHEMA, 12)
-        answers = list(through_the_window_query(S, evaluate))
-        assert answers == list(answers_after_each(MATRIX_QUERY, S)), S
-        return any(answers)
-
-    suite.run(case, deep_count=5_000)
+@random_suite(5_000)
+def test_updates_of_u_v_w_through_r_s_t(evaluate: Evaluator, rng: Random) -> bool:
+    S = random_updates(rng, SCHEMA, 12)
+    answers = list(through_the_window_query(S, evaluate))
+    assert answers == list(answers_after_each(MATRIX_QUERY, S)), S
+    return any(answers)
 
 
 @pytest.mark.parametrize("evaluate", EVALUATORS)
-def test_products_are_those_computed_directly(evaluate: Evaluator, suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        rows, columns = rng.randint(1, 4), rng.randint(1, 4)
+@random_suite(2_000)
+def test_products_are_those_computed_directly(evaluate: Evaluator, rng: Random) -> bool:
+    rows, columns = rng.randint(1, 4), rng.randint(1, 4)
 
-        def bits(length: int) -> list[bool]:
-            return [rng.random() < 0.5 for _ in range(length)]
+    def bits(length: int) -> list[bool]:
+        return [rng.random() < 0.5 for _ in range(length)]
 
-        M = [bits(columns) for _ in range(rows)]
-        pairs = [(bits(rows), bits(columns)) for _ in range(3)]
-        expected = [
-            tuple(b[y] and any(a[x] and M[x][y] for x in range(rows)) for y in range(columns))
-            for a, b in pairs
-        ]
-        assert list(vectors_times_matrix(M, pairs, evaluate)) == expected, (M, pairs)
-        return any(map(any, expected))
-
-    suite.run(case, deep_count=2_000)
+    M = [bits(columns) for _ in range(rows)]
+    pairs = [(bits(rows), bits(columns)) for _ in range(3)]
+    expected = [
+        tuple(b[y] and any(a[x] and M[x][y] for x in range(rows)) for y in range(columns))
+        for a, b in pairs
+    ]
+    assert list(vectors_times_matrix(M, pairs, evaluate)) == expected, (M, pairs)
+    return any(map(any, expected))
 
 
 def test_products_come_before_the_next_pair_is_asked_for() -> None:

@@ -16,15 +16,7 @@ import pytest
 from cerlab import BadData, IllFormed, ResourceLimit, parse_gcq
 from cerlab.logic import gcq
 from cerlab.logic.gcq import Atom, Gcq, Insert, Row, Update, answers_after_each
-from cerlab.predicates.syntax import (
-    Arithmetic,
-    Attribute,
-    Comparison,
-    Computed,
-    Constant,
-    Expression,
-    Negated,
-)
+from cerlab.predicates import syntax as pred
 from proofs_tests.dqe.cases import ARITIES, random_gcq, random_updates
 from proofs_tests.suite import Suite
 
@@ -43,14 +35,14 @@ SIGNS: Mapping[str, Any] = {
 }
 
 
-def value(expression: Expression, nu: Mapping[str, Any]) -> Any:
-    if isinstance(expression, Constant):
+def value(expression: pred.Expression, nu: Mapping[str, Any]) -> Any:
+    if isinstance(expression, pred.Constant):
         return expression.value
-    if isinstance(expression, Attribute):
+    if isinstance(expression, pred.Attribute):
         return nu[expression.name]
-    if isinstance(expression, Negated):
-        expression = Computed(Arithmetic.SUB, Constant(0), expression.operand)
-    assert isinstance(expression, Computed)
+    if isinstance(expression, pred.Negated):
+        expression = pred.Computed(pred.Arithmetic.SUB, pred.Constant(0), expression.operand)
+    assert isinstance(expression, pred.Computed)
     left, right = value(expression.left, nu), value(expression.right, nu)
     if not isinstance(left, (int, float)) or not isinstance(right, (int, float)):
         return None
@@ -58,7 +50,7 @@ def value(expression: Expression, nu: Mapping[str, Any]) -> Any:
     return None if by_zero else SIGNS[expression.operator.value](left, right)
 
 
-def holds(P: Comparison, nu: Mapping[str, Any]) -> bool:
+def holds(P: pred.Comparison, nu: Mapping[str, Any]) -> bool:
     left, right = value(P.left, nu), value(P.right, nu)
     if None in (left, right) or isinstance(left, str) != isinstance(right, str):
         return False

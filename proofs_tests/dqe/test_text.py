@@ -10,21 +10,19 @@ from cerlab import IllFormed, QuerySyntaxError, ResourceLimit, parse_gcq
 from cerlab.logic.gcq import Atom, Gcq, check_gcq, gcq_text
 from cerlab.predicates.syntax import Attribute, Comparison, Constant, Operator
 from proofs_tests.dqe.cases import random_gcq
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 
 NAMES = ("x", "ts1", "last", "TRUE", "two words", "a`b", "_")
 
 
-def test_parse_after_print_is_the_identity(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        query = random_gcq(rng, NAMES, depth=3)
-        text = gcq_text(query)
-        assert parse_gcq(text) == query, text
-        assert str(query) == text
-        assert ", ".join(map(str, query.atoms)) in text
-        return True
-
-    suite.run(case, deep_count=10_000)
+@random_suite(10_000)
+def test_parse_after_print_is_the_identity(rng: Random) -> bool:
+    query = random_gcq(rng, NAMES, depth=3)
+    text = gcq_text(query)
+    assert parse_gcq(text) == query, text
+    assert str(query) == text
+    assert ", ".join(map(str, query.atoms)) in text
+    return True
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ from cerlab.testing import ATTRIBUTES, Shape
 from proofs_tests.cli.run_cases import answers_of_lines, ndjson_lines
 from proofs_tests.random_cases import Case, random_case
 from proofs_tests.srt.correlated_cases import directed_case, under_clauses
-from proofs_tests.suite import Suite
+from proofs_tests.suite import Suite, random_suite
 
 Group = tuple[Value, ...]
 Row = tuple[int, int, tuple[tuple[Value, ...], ...]]
@@ -228,14 +228,12 @@ def test_aggregates_of_a_session_are_those_of_the_listed_rows(
     suite.run(case, deep_count=20_000)
 
 
-def test_aggregates_of_decimals_are_those_of_the_listed_rows(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        sample = next(cases(rng))
-        numbers = rng.choice(([0.1, 27.85, -3.3, 8.0, None], [5.0, -2.0, None]))
-        decimals = Decimals(pa.array(rng.choices(numbers, k=len(sample.stream)), pa.float64()))
-        return agrees(Case(sample.ast, sample.stream.with_columns({"d": decimals})), rng)
-
-    suite.run(case, deep_count=2_000)
+@random_suite(2_000)
+def test_aggregates_of_decimals_are_those_of_the_listed_rows(rng: Random) -> bool:
+    sample = next(cases(rng))
+    numbers = rng.choice(([0.1, 27.85, -3.3, 8.0, None], [5.0, -2.0, None]))
+    decimals = Decimals(pa.array(rng.choices(numbers, k=len(sample.stream)), pa.float64()))
+    return agrees(Case(sample.ast, sample.stream.with_columns({"d": decimals})), rng)
 
 
 def with_doubles(case: Case, rng: Random) -> Case:
@@ -301,23 +299,21 @@ def test_aggregates_of_a_session_where_filters_compare_labels(
     suite.run(compares_labels_in_a_session, deep_count=2_000)
 
 
-def test_both_ways_agree_on_longer_streams(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        example = next(cases(rng, Shape(depth=3, events=40)))
-        query, stream = example.query, with_doubles(example, rng).stream
-        labels = sorted({label for t in query.plan.vcea.Delta for label in t.labels})
-        names = [f"{label}.d" for label in labels[:2]]
-        groups = rng.choice(([], ["end"], ["start", "end"]))
-        tables = []
-        for short in (-1, 10**9):
-            with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(totals, "SHORT", short)
-                rows = query.run(stream).aggregate(sum=names, min=names, group_by=groups)
-                tables.append(sorted(map(str, rows.to_pylist())))
-        assert tables[0] == tables[1], example.describe()
-        return bool(tables[0])
-
-    suite.run(case, deep_count=2_000)
+@random_suite(2_000)
+def test_both_ways_agree_on_longer_streams(rng: Random) -> bool:
+    example = next(cases(rng, Shape(depth=3, events=40)))
+    query, stream = example.query, with_doubles(example, rng).stream
+    labels = sorted({label for t in query.plan.vcea.Delta for label in t.labels})
+    names = [f"{label}.d" for label in labels[:2]]
+    groups = rng.choice(([], ["end"], ["start", "end"]))
+    tables = []
+    for short in (-1, 10**9):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(totals, "SHORT", short)
+            rows = query.run(stream).aggregate(sum=names, min=names, group_by=groups)
+            tables.append(sorted(map(str, rows.to_pylist())))
+    assert tables[0] == tables[1], example.describe()
+    return bool(tables[0])
 
 
 def asking(case: Case, rng: Random) -> Case:
@@ -382,65 +378,60 @@ def written(case: Case, source: str, monkeypatch: pytest.MonkeyPatch, *options: 
     return out.getvalue()
 
 
+@random_suite(1_600)
 def test_every_door_has_the_same_aggregates_and_the_answers_that_they_are_over(
-    suite: Suite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    rng: Random, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> bool | None:
     path = tmp_path / "events.ndjson"
+    compares = rng.random() < 0.2
+    drawn = directed_case(rng) if compares else next(cases(rng))
+    columns = drawn.stream.columns
+    if not all(a in columns and is_arrow(columns[a]) for a in partition_attributes(drawn.ast)):
+        return None  # tables have columns of one type
+    if any(isinstance(v, cerlab.Timestamp) for e in drawn.stream for v in e.attributes.values()):
+        return None  # which are texts in JSON
+    if not len(drawn.stream):
+        return None  # an empty file is an error
+    asked = asking(drawn, rng)
+    query, stream, names = asked.query, asked.stream, [".".join(g) for g in asked.ast.groups]
+    path.write_text("".join(ndjson_lines(asked)))
 
-    def case(rng: Random) -> bool | None:
-        compares = rng.random() < 0.2
-        drawn = directed_case(rng) if compares else next(cases(rng))
-        columns = drawn.stream.columns
-        if not all(a in columns and is_arrow(columns[a]) for a in partition_attributes(drawn.ast)):
-            return None  # tables have columns of one type
-        if any(
-            isinstance(v, cerlab.Timestamp) for e in drawn.stream for v in e.attributes.values()
-        ):
-            return None  # which are texts in JSON
-        if not len(drawn.stream):
-            return None  # an empty file is an error
-        asked = asking(drawn, rng)
-        query, stream, names = asked.query, asked.stream, [".".join(g) for g in asked.ast.groups]
-        path.write_text("".join(ndjson_lines(asked)))
+    expected, nothing = of_rows(asked), of_rows(Case(asked.ast, stream[:0])).get(())
+    by_words: dict[str, Any] = {f: [] for f in FUNCTIONS}
+    for each in asked.ast.aggregates[1:]:
+        by_words[each.function].append(f"{each.label}.{each.attribute}")
+    plain = Case(replace(asked.ast, aggregates=(), groups=()), stream)
+    doors = {
+        "run": query.run(stream).aggregate().to_pylist(),
+        "in words": plain.query.run(stream).aggregate(group_by=names, **by_words).to_pylist(),
+        "file": list(map(json.loads, written(asked, str(path), monkeypatch).splitlines())),
+        "pipe": list(map(json.loads, written(asked, "-", monkeypatch).splitlines())),
+    }
+    if not compares:  # few of those have sessions, which have a suite above
+        how: dict[str, Any] = {"time": "t", "unit": "s"}
+        doors["session"] = last_rows(query.aggregating(**how), stream, names)
+        session = plain.query.aggregating(group_by=names, **by_words, **how)
+        doors["session, in words"] = last_rows(session, stream, names)
+    for door, rows in doors.items():
+        of_door = {tuple(row[name] for name in names): row for row in rows}
+        assert len(of_door) == len(rows), (door, asked.describe())
+        if not rows and not names and "session" in door:
+            of_door = {(): nothing}  # no push changed it
+        assert of_door == expected, (door, asked.describe())
 
-        expected, nothing = of_rows(asked), of_rows(Case(asked.ast, stream[:0])).get(())
-        by_words: dict[str, Any] = {f: [] for f in FUNCTIONS}
-        for each in asked.ast.aggregates[1:]:
-            by_words[each.function].append(f"{each.label}.{each.attribute}")
-        plain = Case(replace(asked.ast, aggregates=(), groups=()), stream)
-        doors = {
-            "run": query.run(stream).aggregate().to_pylist(),
-            "in words": plain.query.run(stream).aggregate(group_by=names, **by_words).to_pylist(),
-            "file": list(map(json.loads, written(asked, str(path), monkeypatch).splitlines())),
-            "pipe": list(map(json.loads, written(asked, "-", monkeypatch).splitlines())),
-        }
-        if not compares:  # few of those have sessions, which have a suite above
-            how: dict[str, Any] = {"time": "t", "unit": "s"}
-            doors["session"] = last_rows(query.aggregating(**how), stream, names)
-            session = plain.query.aggregating(group_by=names, **by_words, **how)
-            doors["session, in words"] = last_rows(session, stream, names)
-        for door, rows in doors.items():
-            of_door = {tuple(row[name] for name in names): row for row in rows}
-            assert len(of_door) == len(rows), (door, asked.describe())
-            if not rows and not names and "session" in door:
-                of_door = {(): nothing}  # no push changed it
-            assert of_door == expected, (door, asked.describe())
-
-        answers = cerlab.evaluate(plain.query, stream)
-        lists: dict[str, Iterable[ComplexEvent]] = {
-            "evaluate": cerlab.evaluate(query, stream),
-            "run": query.run(stream),
-            "by number": [query.run(stream)[k] for k in range(len(answers))],
-            "file": answers_of_lines(written(plain, str(path), monkeypatch)),
-        }
-        for door, listed in lists.items():
-            assert in_order(listed) == answers, (door, asked.describe())
-        assert cerlab.count(query, stream) == query.run(stream).count() == len(answers)
-        if len(asked.ast.aggregates) == 1 and not any("." in name for name in names):
-            assert sum(row["count"] for row in expected.values()) == len(answers)
-        return bool(answers)
-
-    suite.run(case, deep_count=1_600)
+    answers = cerlab.evaluate(plain.query, stream)
+    lists: dict[str, Iterable[ComplexEvent]] = {
+        "evaluate": cerlab.evaluate(query, stream),
+        "run": query.run(stream),
+        "by number": [query.run(stream)[k] for k in range(len(answers))],
+        "file": answers_of_lines(written(plain, str(path), monkeypatch)),
+    }
+    for door, listed in lists.items():
+        assert in_order(listed) == answers, (door, asked.describe())
+    assert cerlab.count(query, stream) == query.run(stream).count() == len(answers)
+    if len(asked.ast.aggregates) == 1 and not any("." in name for name in names):
+        assert sum(row["count"] for row in expected.values()) == len(answers)
+    return bool(answers)
 
 
 class TotalsCounter:

@@ -19,7 +19,7 @@ from cerlab.engine.reference.totals import Greatest
 from cerlab.model.stream import TimeAxis, TimeUnit
 from proofs_tests.engine.hostile_states import parts_of, with_digest
 from proofs_tests.hostile.mutators import mutated_bytes
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 
 ARRAYS = {"a": "<i8 rows", "flags": "|b1 rows", "cells": "<i4 rows columns", "text": "|u1 bytes"}
 LAYOUT = Layout("cerlab-test", 7, {"x": object, "y": object}, ARRAYS)
@@ -52,34 +52,30 @@ def random_state(rng: Random) -> tuple[dict[str, Any], dict[str, Any], bytes]:
     return values, arrays, codec.write(LAYOUT, "query", values, arrays)
 
 
-def test_what_was_written_is_read(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        values, arrays, state = random_state(rng)
-        assert len(state) % 8 == 0
-        values_again, arrays_again = codec.read(LAYOUT, "query", state)
-        assert repr(values_again) == repr(values), "zeros keep their signs"
-        for name, array in arrays.items():
-            again = arrays_again[name]
-            assert (again.dtype, again.shape) == (array.dtype, array.shape)
-            assert (again == array).all()
-            assert again.flags.writeable
-            assert again.flags.aligned
-        assert codec.write(LAYOUT, "query", values_again, arrays_again) == state
-        return True
-
-    suite.run(case, deep_count=20_000)
+@random_suite(20_000)
+def test_what_was_written_is_read(rng: Random) -> bool:
+    values, arrays, state = random_state(rng)
+    assert len(state) % 8 == 0
+    values_again, arrays_again = codec.read(LAYOUT, "query", state)
+    assert repr(values_again) == repr(values), "zeros keep their signs"
+    for name, array in arrays.items():
+        again = arrays_again[name]
+        assert (again.dtype, again.shape) == (array.dtype, array.shape)
+        assert (again == array).all()
+        assert again.flags.writeable
+        assert again.flags.aligned
+    assert codec.write(LAYOUT, "query", values_again, arrays_again) == state
+    return True
 
 
-def test_changed_bytes_are_refused(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        _, _, state = random_state(rng)
-        changed = mutated_bytes(rng, state)
-        if changed != state:
-            with pytest.raises(cerlab.BadData, match=r"CER077[12]"):
-                codec.read(LAYOUT, "query", changed)
-        return True
-
-    suite.run(case, deep_count=20_000)
+@random_suite(20_000)
+def test_changed_bytes_are_refused(rng: Random) -> bool:
+    _, _, state = random_state(rng)
+    changed = mutated_bytes(rng, state)
+    if changed != state:
+        with pytest.raises(cerlab.BadData, match=r"CER077[12]"):
+            codec.read(LAYOUT, "query", changed)
+    return True
 
 
 def test_nan_and_an_integer_that_python_refuses_to_read_as_text() -> None:

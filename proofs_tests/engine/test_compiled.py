@@ -32,7 +32,7 @@ from cerlab.model.clauses import AttributeWindow
 from cerlab.testing import Shape, with_limit
 from proofs_tests.kernels import JIT
 from proofs_tests.random_cases import Case, random_case
-from proofs_tests.suite import Suite
+from proofs_tests.suite import Suite, random_suite
 
 SHAPE = Shape(depth=3, events=8, family=True)
 
@@ -85,33 +85,28 @@ def test_any_batching_gives_the_answers_of_the_reference(suite: Suite) -> None:
     suite.run(in_any_batches, deep_count=20_000)
 
 
-def test_longer_streams_against_the_tecs(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        example = random_case(rng, Shape(depth=2, events=40))
-        query, stream = example.query, example.stream
-        if cerlab.count(query, stream) > 5_000:
-            return True
-        expected = list(answers_of(query, stream, "tecs"))
-        cuts = sorted(rng.randrange(len(stream) + 1) for _ in range(3))
-        answers = in_batches(example, cuts, arena=32)
-        assert Counter(answers) == Counter(expected), example.describe()
-        return bool(expected)
-
-    suite.run(case, deep_count=4_000)
+@random_suite(4_000)
+def test_longer_streams_against_the_tecs(rng: Random) -> bool:
+    example = random_case(rng, Shape(depth=2, events=40))
+    query, stream = example.query, example.stream
+    if cerlab.count(query, stream) > 5_000:
+        return True
+    expected = list(answers_of(query, stream, "tecs"))
+    cuts = sorted(rng.randrange(len(stream) + 1) for _ in range(3))
+    answers = in_batches(example, cuts, arena=32)
+    assert Counter(answers) == Counter(expected), example.describe()
+    return bool(expected)
 
 
-def test_limit_gives_the_answers_of_the_reference(suite: Suite) -> None:
+@random_suite(4_000, needs_answers=0.1)
+def test_limit_gives_the_answers_of_the_reference(rng: Random) -> bool:
     """Also with hardly any room at first, and from a buffer of one answer."""
-
-    def case(rng: Random) -> bool:
-        example = compilable(rng)
-        limited = Case(with_limit(example.ast, rng.choice((1, 2, 5))), example.stream)
-        expected = query_answers(limited.ast, example.stream)
-        answers = in_batches(limited, [])
-        assert sorted(answers, key=by_end) == expected, limited.describe()
-        return len(expected) < len(query_answers(example.ast, example.stream))
-
-    suite.run(case, deep_count=4_000, needs_answers=0.1)
+    example = compilable(rng)
+    limited = Case(with_limit(example.ast, rng.choice((1, 2, 5))), example.stream)
+    expected = query_answers(limited.ast, example.stream)
+    answers = in_batches(limited, [])
+    assert sorted(answers, key=by_end) == expected, limited.describe()
+    return len(expected) < len(query_answers(example.ast, example.stream))
 
 
 def test_arrow_tables_are_read_column_by_column() -> None:

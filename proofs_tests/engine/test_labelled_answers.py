@@ -43,7 +43,7 @@ from cerlab.testing import (
 from proofs_tests.engine.test_aggregates import usable
 from proofs_tests.random_cases import random_case
 from proofs_tests.srt.correlated_cases import fo_case
-from proofs_tests.suite import Suite
+from proofs_tests.suite import Suite, random_suite
 
 Row = tuple[ComplexEvent, tuple[Positions, ...]]
 
@@ -186,26 +186,24 @@ def test_patterns_of_patterns_as_events_come() -> None:
     assert sorted(m.positions for m in rises) == [(0, 1), (0, 2), (1, 2)]
 
 
-def test_valuations_where_filters_compare_labels(suite: Suite) -> None:
-    def case(rng: Random) -> bool | None:
-        shape = Shape(depth=3, events=6)
-        phi = random_correlated_formula(rng, shape)
-        stream = Stream(random_correlated_events(rng, phi, shape))
-        ast = CeqlQuery(phi)
-        try:
-            expected = set(query_valuations(ast, stream))
-        except cerlab.ResourceLimit:  # one in two hundred, which took most of the time
-            return None
-        query = Query(ast)
-        machines: tuple[EvaluatorName, ...] = ()
-        if "registers" in names_that_take(query):
-            machines = ("registers", "compiled")
-        for evaluator in ("auto", *machines):
-            assert cerlab.valuations(query, stream, evaluator=evaluator) == expected, query
-        assert len(query.run(stream).table([])) == len({complex_event(V) for V in expected})
-        return bool(expected)
-
-    suite.run(case, deep_count=4_000)
+@random_suite(4_000)
+def test_valuations_where_filters_compare_labels(rng: Random) -> bool | None:
+    shape = Shape(depth=3, events=6)
+    phi = random_correlated_formula(rng, shape)
+    stream = Stream(random_correlated_events(rng, phi, shape))
+    ast = CeqlQuery(phi)
+    try:
+        expected = set(query_valuations(ast, stream))
+    except cerlab.ResourceLimit:  # one in two hundred, which took most of the time
+        return None
+    query = Query(ast)
+    machines: tuple[EvaluatorName, ...] = ()
+    if "registers" in names_that_take(query):
+        machines = ("registers", "compiled")
+    for evaluator in ("auto", *machines):
+        assert cerlab.valuations(query, stream, evaluator=evaluator) == expected, query
+    assert len(query.run(stream).table([])) == len({complex_event(V) for V in expected})
+    return bool(expected)
 
 
 def correlated_answers(rng: Random) -> Iterator[tuple[Query, Stream, list[ComplexEvent]]]:
@@ -278,15 +276,13 @@ def test_comparisons_decide_between_labels_where_types_do_not() -> None:
     )
 
 
-def test_limit_gives_the_same_valuations_of_each_end(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        example = random_case(rng, Shape(depth=2))
-        ast = with_limit(example.ast, 2)
-        answers = cerlab.valuations(Query(ast), example.stream, evaluator="compiled")
-        assert answers == set(query_valuations(ast, example.stream)), example.describe()
-        return bool(answers)
-
-    suite.run(case, deep_count=4_000)
+@random_suite(4_000)
+def test_limit_gives_the_same_valuations_of_each_end(rng: Random) -> bool:
+    example = random_case(rng, Shape(depth=2))
+    ast = with_limit(example.ast, 2)
+    answers = cerlab.valuations(Query(ast), example.stream, evaluator="compiled")
+    assert answers == set(query_valuations(ast, example.stream)), example.describe()
+    return bool(answers)
 
 
 def test_an_answer_whose_labels_can_be_given_in_several_ways_has_a_row_for_each() -> None:
@@ -364,17 +360,15 @@ def test_first_order_labels_are_those_of_the_reference(suite: Suite) -> None:
     suite.run(lambda rng: case(rng) or case(rng), deep_count=4_000)
 
 
-def test_first_order_labels_where_filters_compare_variables(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        example = fo_case(rng)
-        query = Query(example.ast, logic="fo")
-        expected = cerlab.valuations(query, example.stream)
-        machines: tuple[EvaluatorName, ...] = ("compiled", "registers", "auto")
-        for evaluator in machines:
-            assert cerlab.valuations(query, example.stream, evaluator=evaluator) == expected, query
-        return bool(expected)
-
-    suite.run(case, deep_count=2_000)
+@random_suite(2_000)
+def test_first_order_labels_where_filters_compare_variables(rng: Random) -> bool:
+    example = fo_case(rng)
+    query = Query(example.ast, logic="fo")
+    expected = cerlab.valuations(query, example.stream)
+    machines: tuple[EvaluatorName, ...] = ("compiled", "registers", "auto")
+    for evaluator in machines:
+        assert cerlab.valuations(query, example.stream, evaluator=evaluator) == expected, query
+    return bool(expected)
 
 
 @pytest.mark.parametrize("case", cases("first-order-labels"), ids=lambda case: case.id)

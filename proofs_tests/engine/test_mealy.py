@@ -10,7 +10,7 @@ from cerlab.automata.explicit import DEAD, SKIP, Mealy, Move, mealy_of
 from cerlab.compile.pattern import as_pattern
 from proofs_tests.engine.windowed_cases import SMALL
 from proofs_tests.random_cases import random_case
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 
 Run = tuple[int, int, tuple[int, ...]]
 """State, start, marks."""
@@ -63,43 +63,38 @@ def by_mealy(mealy: Mealy, word: list[int]) -> Answers:
     return answers
 
 
-def test_merging_keeps_every_answer(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        example = random_case(rng, SMALL)
-        if example.query.machine_kind != "automaton":
-            return True
-        machine = example.query.machine
-        vectors = list(dict.fromkeys([0, *map(machine.symbol, example.stream)]))
-        mealy = mealy_of(machine, vectors, budget=BUDGET)
-        if mealy is None:
-            return True
-        symbols = [rng.randrange(len(vectors)) for _ in range(3)]
-        symbols += [vectors.index(machine.symbol(event)) for event in example.stream][:6]
-        expected = by_machine(machine, [vectors[s] for s in symbols])
-        if by_mealy(mealy, symbols) != expected:
-            raise AssertionError(example.describe())
-        return bool(expected)
-
-    suite.run(case, deep_count=10_000)
+@random_suite(10_000)
+def test_merging_keeps_every_answer(rng: Random) -> bool:
+    example = random_case(rng, SMALL)
+    if example.query.machine_kind != "automaton":
+        return True
+    machine = example.query.machine
+    vectors = list(dict.fromkeys([0, *map(machine.symbol, example.stream)]))
+    mealy = mealy_of(machine, vectors, budget=BUDGET)
+    if mealy is None:
+        return True
+    symbols = [rng.randrange(len(vectors)) for _ in range(3)]
+    symbols += [vectors.index(machine.symbol(event)) for event in example.stream][:6]
+    expected = by_machine(machine, [vectors[s] for s in symbols])
+    if by_mealy(mealy, symbols) != expected:
+        raise AssertionError(example.describe())
+    return bool(expected)
 
 
-def test_merged_states_can_be_told_apart(suite: Suite) -> None:
+@random_suite(4_000)
+def test_merged_states_can_be_told_apart(rng: Random) -> bool:
     """No two states have the same moves: there are as few as there can be."""
-
-    def case(rng: Random) -> bool:
-        example = random_case(rng, SMALL)
-        if example.query.machine_kind != "automaton":
-            return True
-        machine = example.query.machine
-        vectors = list(dict.fromkeys([0, *map(machine.symbol, example.stream)]))
-        mealy = mealy_of(machine, vectors, budget=BUDGET)
-        if mealy is None:
-            return True
-        assert len(set(mealy.step)) == len(mealy.step)
-        assert all(any(row) for row in mealy.step)
-        return len(mealy.step) > 0
-
-    suite.run(case, deep_count=4_000)
+    example = random_case(rng, SMALL)
+    if example.query.machine_kind != "automaton":
+        return True
+    machine = example.query.machine
+    vectors = list(dict.fromkeys([0, *map(machine.symbol, example.stream)]))
+    mealy = mealy_of(machine, vectors, budget=BUDGET)
+    if mealy is None:
+        return True
+    assert len(set(mealy.step)) == len(mealy.step)
+    assert all(any(row) for row in mealy.step)
+    return len(mealy.step) > 0
 
 
 def test_what_follows_a_plus_is_what_is_inside_it() -> None:

@@ -14,7 +14,7 @@ import pytest
 
 import cerlab
 from cerlab.engine import measures
-from proofs_tests.suite import Suite
+from proofs_tests.suite import Suite, random_suite
 
 
 def random_doubles(rng: Random) -> list[float]:
@@ -46,21 +46,19 @@ def test_parts_of_doubles_are_those_doubles(suite: Suite, monkeypatch: pytest.Mo
     suite.run(case, deep_count=20_000, needs_answers=0.3)
 
 
-def test_rows_are_summed_exactly_beyond_64_bits(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        rows, bits = rng.randint(1, 30), rng.choice((8, 40, 62))
-        runs = np.array(
-            [rng.randint(rng.choice((0, -(1 << bits))), 1 << bits) for _ in range(rows)], np.int64
-        )
-        end = np.arange(rows)
-        group = np.array([rng.randrange(4) for _ in range(rows)])
-        totals = measures.EndTotals(end, end, group, runs, (), ())
-        found = measures.group_rows(totals, [group])
-        sums = [sum(runs[group == g].tolist()) for g in found.group.tolist()]
-        assert found.runs.tolist() == sums
-        return any(abs(total) >= 1 << 62 for total in sums)
-
-    suite.run(case, deep_count=20_000, needs_answers=0.2)
+@random_suite(20_000, needs_answers=0.2)
+def test_rows_are_summed_exactly_beyond_64_bits(rng: Random) -> bool:
+    rows, bits = rng.randint(1, 30), rng.choice((8, 40, 62))
+    runs = np.array(
+        [rng.randint(rng.choice((0, -(1 << bits))), 1 << bits) for _ in range(rows)], np.int64
+    )
+    end = np.arange(rows)
+    group = np.array([rng.randrange(4) for _ in range(rows)])
+    totals = measures.EndTotals(end, end, group, runs, (), ())
+    found = measures.group_rows(totals, [group])
+    sums = [sum(runs[group == g].tolist()) for g in found.group.tolist()]
+    assert found.runs.tolist() == sums
+    return any(abs(total) >= 1 << 62 for total in sums)
 
 
 def test_sums_of_prices_are_rounded_once() -> None:

@@ -34,7 +34,7 @@ from cerlab.model.clauses import AttributeWindow, EventWindow, Limit, TimeWindow
 from cerlab.model.stream import Stream
 from cerlab.testing import Shape
 from proofs_tests.random_cases import Case, random_case
-from proofs_tests.suite import Suite
+from proofs_tests.suite import Suite, random_suite
 
 SHAPE = Shape(depth=3, events=8, family=True, rich=True)
 
@@ -62,19 +62,17 @@ def exact(plan: Plan) -> tuple[object, ...]:
     return moves, transitions, states, clauses, plan.strategy
 
 
-def test_a_plan_is_read_back_with_its_digest_and_its_answers(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        example, plan = random_plan(rng)
-        content = plan_to_bytes(plan)
-        again = plan_from_bytes(content)
-        assert exact(again) == exact(plan), example.describe()
-        assert plan_to_bytes(again) == content
-        assert plan_digest(again) == plan_digest(plan)
-        matches = answers(again, example.stream)
-        assert matches == answers(plan, example.stream), example.describe()
-        return bool(matches)
-
-    suite.run(case, deep_count=10_000)
+@random_suite(10_000)
+def test_a_plan_is_read_back_with_its_digest_and_its_answers(rng: Random) -> bool:
+    example, plan = random_plan(rng)
+    content = plan_to_bytes(plan)
+    again = plan_from_bytes(content)
+    assert exact(again) == exact(plan), example.describe()
+    assert plan_to_bytes(again) == content
+    assert plan_digest(again) == plan_digest(plan)
+    matches = answers(again, example.stream)
+    assert matches == answers(plan, example.stream), example.describe()
+    return bool(matches)
 
 
 @pytest.mark.parametrize(

@@ -19,30 +19,28 @@ from cerlab.engine.whole_stream import compiled_answers
 from cerlab.engine.windowed import WindowedEvaluation
 from cerlab.evaluate import answers_of
 from proofs_tests.engine.windowed_cases import windowed_case
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 
 
+@random_suite(4_000)
 def test_ranges_on_several_threads_have_all_answers_once(
-    suite: Suite, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def case(rng: Random) -> bool:
-        pair = windowed_case(rng)
-        if pair is None:
-            return True
-        a, expected = pair
-        monkeypatch.setattr(ranges, "RANGE", rng.choice((1, 2, 5, 1 << 20)))
-        monkeypatch.setattr(ranges, "SHORTEST", rng.choice((1, 4, 1 << 19)))
-        monkeypatch.setattr(program, "BUDGET", rng.choice((20_000, 20_000, 0)))
-        query = a.query
-        batches = compiled_answers(
-            query.plan, query.machine, a.stream, a.stream.time, threads=rng.choice((2, 3))
-        )
-        answers = [answer for batch in batches for answer in batch]
-        if sorted(map(str, answers)) != sorted(map(str, expected)):
-            raise AssertionError(a.describe())
-        return bool(expected)
-
-    suite.run(case, deep_count=4_000)
+    rng: Random, monkeypatch: pytest.MonkeyPatch
+) -> bool:
+    pair = windowed_case(rng)
+    if pair is None:
+        return True
+    a, expected = pair
+    monkeypatch.setattr(ranges, "RANGE", rng.choice((1, 2, 5, 1 << 20)))
+    monkeypatch.setattr(ranges, "SHORTEST", rng.choice((1, 4, 1 << 19)))
+    monkeypatch.setattr(program, "BUDGET", rng.choice((20_000, 20_000, 0)))
+    query = a.query
+    batches = compiled_answers(
+        query.plan, query.machine, a.stream, a.stream.time, threads=rng.choice((2, 3))
+    )
+    answers = [answer for batch in batches for answer in batch]
+    if sorted(map(str, answers)) != sorted(map(str, expected)):
+        raise AssertionError(a.describe())
+    return bool(expected)
 
 
 def test_an_evaluation_that_begins_anew_remembers_nothing() -> None:

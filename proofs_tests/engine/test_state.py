@@ -23,7 +23,7 @@ from cerlab.logic.ceql.semantics import query_answers
 from proofs_tests.engine.hostile_states import parts_of, with_digest
 from proofs_tests.engine.test_compiled import compilable
 from proofs_tests.random_cases import Case
-from proofs_tests.suite import Suite
+from proofs_tests.suite import Suite, random_suite
 
 
 def fresh_machine(query: Query) -> DeterministicCea | StrategyCea:
@@ -51,20 +51,18 @@ def with_stops(case: Case, cuts: list[int]) -> list[ComplexEvent]:
     return answers
 
 
-def test_stopping_and_going_on_changes_nothing(suite: Suite) -> None:
-    def case(rng: Random) -> bool | None:
-        example = compilable(rng)
-        try:
-            expected = query_answers(example.ast, example.stream)
-        except cerlab.ResourceLimit:  # one query in ten thousand is too large for the oracle
-            return None
-        cuts = sorted(rng.randrange(len(example.stream) + 1) for _ in range(rng.randrange(1, 4)))
-        answers = with_stops(example, cuts)
-        assert len(answers) == len(set(answers)), example.describe()
-        assert set(answers) == set(expected), (example.describe(), cuts)
-        return bool(expected)
-
-    suite.run(case, deep_count=20_000)
+@random_suite(20_000)
+def test_stopping_and_going_on_changes_nothing(rng: Random) -> bool | None:
+    example = compilable(rng)
+    try:
+        expected = query_answers(example.ast, example.stream)
+    except cerlab.ResourceLimit:  # one query in ten thousand is too large for the oracle
+        return None
+    cuts = sorted(rng.randrange(len(example.stream) + 1) for _ in range(rng.randrange(1, 4)))
+    answers = with_stops(example, cuts)
+    assert len(answers) == len(set(answers)), example.describe()
+    assert set(answers) == set(expected), (example.describe(), cuts)
+    return bool(expected)
 
 
 def test_a_session_goes_on_from_its_state() -> None:

@@ -18,7 +18,7 @@ from cerlab.predicates import syntax as pred
 from cerlab.predicates.condition import Condition, Correlation, On
 from cerlab.testing import random_group_condition
 from cerlab.testing.choices import likely
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 
 NUMBERS: tuple[Value, ...] = (0, 1, 2, 3, -1, 0.5, 1.0, -0.0, 2.25, 0.1, 1e300, 2**53, 2**53 + 1)
 ODD: tuple[Value, ...] = (None, float("nan"), float("inf"), -float("inf"), True, False, "a", "b")
@@ -97,9 +97,7 @@ def agree(condition: Condition, stream: Stream, rows: LabelledAnswers) -> bool:
     return any(expected) and not all(expected)
 
 
-def test_rows_pass_as_their_valuations_do(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        stream, condition = drawn_stream(rng), drawn_condition(rng)
-        return agree(condition, stream, drawn_rows(rng, len(stream)))
-
-    suite.run(case, deep_count=20_000)
+@random_suite(20_000)
+def test_rows_pass_as_their_valuations_do(rng: Random) -> bool:
+    stream, condition = drawn_stream(rng), drawn_condition(rng)
+    return agree(condition, stream, drawn_rows(rng, len(stream)))

@@ -20,7 +20,7 @@ from cerlab.engine.symbol_tables import LearnedTables
 from cerlab.evaluate.physical import BySize
 from cerlab.kernel_cache import CompiledKernel
 from cerlab.model.answer import by_end
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 
 THREADS = 8
 KINDS = "ABCDEFGH"
@@ -83,18 +83,14 @@ def in_threads(evaluate: Evaluate, query: Query, streams: list[Events]) -> list[
 
 
 @pytest.mark.parametrize("evaluate", [by_tecs, by_the_engine, by_sessions])
-def test_threads_that_share_a_query_get_the_answers_of_one(
-    evaluate: Evaluate, suite: Suite
-) -> None:
-    def case(rng: Random) -> bool:
-        text = rng.choice(TEXTS)
-        pair = [random_events(rng, rng.randrange(16, 28)) for _ in range(2)]
-        streams = pair * (THREADS // 2)
-        expected = [by_tecs(cerlab.parse_query(text), events) for events in pair] * (THREADS // 2)
-        assert in_threads(evaluate, cerlab.parse_query(text), streams) == expected
-        return sum(map(bool, expected)) >= THREADS // 2
-
-    suite.run(case, deep_count=1_000)
+@random_suite(1_000)
+def test_threads_that_share_a_query_get_the_answers_of_one(evaluate: Evaluate, rng: Random) -> bool:
+    text = rng.choice(TEXTS)
+    pair = [random_events(rng, rng.randrange(16, 28)) for _ in range(2)]
+    streams = pair * (THREADS // 2)
+    expected = [by_tecs(cerlab.parse_query(text), events) for events in pair] * (THREADS // 2)
+    assert in_threads(evaluate, cerlab.parse_query(text), streams) == expected
+    return sum(map(bool, expected)) >= THREADS // 2
 
 
 def test_two_tables_in_use_are_two() -> None:

@@ -37,62 +37,56 @@ from proofs_tests.engine.windowed_cases import (
     windowed_case,
 )
 from proofs_tests.random_cases import Case
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 
 
 def events(text: str) -> list[dict[str, Any]]:
     return [{"type": kind} for kind in text]
 
 
-def test_any_batching_gives_the_answers_of_the_reference(suite: Suite) -> None:
-    def case(rng: Random) -> bool | None:
-        example = lookable(rng, FOR_THE_ORACLE)
-        try:
-            expected = query_answers(example.ast, example.stream)
-        except cerlab.ResourceLimit:  # too large for the oracle: as one without answers
-            return None
-        cut = cuts(rng, len(example.stream))
-        matches = by_phases(example, cut, arena=rng.choice((16, 64)), answers=rng.choice((2, 64)))
-        if Counter(matches) != Counter(expected):
-            raise AssertionError((example.describe(), cut))
-        ends = [answer.end for answer in matches]
-        assert ends == sorted(ends)
-        return bool(expected)
-
-    suite.run(case, deep_count=20_000)
+@random_suite(20_000)
+def test_any_batching_gives_the_answers_of_the_reference(rng: Random) -> bool | None:
+    example = lookable(rng, FOR_THE_ORACLE)
+    try:
+        expected = query_answers(example.ast, example.stream)
+    except cerlab.ResourceLimit:  # too large for the oracle: as one without answers
+        return None
+    cut = cuts(rng, len(example.stream))
+    matches = by_phases(example, cut, arena=rng.choice((16, 64)), answers=rng.choice((2, 64)))
+    if Counter(matches) != Counter(expected):
+        raise AssertionError((example.describe(), cut))
+    ends = [answer.end for answer in matches]
+    assert ends == sorted(ends)
+    return bool(expected)
 
 
-def test_longer_streams_and_limits_against_the_tecs(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        pair = windowed_case(rng)
-        if pair is None:
-            return True
-        a, expected = pair
-        cut = cuts(rng, len(a.stream))
-        matches = by_phases(a, cut)
-        if Counter(matches) != Counter(expected):
-            raise AssertionError((a.describe(), cut))
-        return bool(expected)
-
-    suite.run(case, deep_count=10_000)
+@random_suite(10_000)
+def test_longer_streams_and_limits_against_the_tecs(rng: Random) -> bool:
+    pair = windowed_case(rng)
+    if pair is None:
+        return True
+    a, expected = pair
+    cut = cuts(rng, len(a.stream))
+    matches = by_phases(a, cut)
+    if Counter(matches) != Counter(expected):
+        raise AssertionError((a.describe(), cut))
+    return bool(expected)
 
 
 def ends_of(answers: list[ComplexEvent]) -> Counter[int]:
     return Counter(answer.end for answer in answers)
 
 
-def test_counts_are_those_of_the_answers(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        pair = windowed_case(rng)
-        if pair is None:
-            return True
-        a, expected = pair
-        cut = cuts(rng, len(a.stream))
-        if by_counting(a) != ends_of(expected):
-            raise AssertionError((a.describe(), cut))
-        return bool(expected)
-
-    suite.run(case, deep_count=10_000)
+@random_suite(10_000)
+def test_counts_are_those_of_the_answers(rng: Random) -> bool:
+    pair = windowed_case(rng)
+    if pair is None:
+        return True
+    a, expected = pair
+    cut = cuts(rng, len(a.stream))
+    if by_counting(a) != ends_of(expected):
+        raise AssertionError((a.describe(), cut))
+    return bool(expected)
 
 
 @pytest.mark.parametrize(
@@ -231,33 +225,28 @@ def test_explain_before_any_stream() -> None:
     assert "when a stream has been seen" in text
 
 
+@random_suite(4_000)
 def test_a_machine_that_outgrows_its_program_goes_on_alone(
-    suite: Suite, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    rng: Random, monkeypatch: pytest.MonkeyPatch
+) -> bool:
     """The first batch has a program, the second one too many symbols for it."""
-
-    def case(rng: Random) -> bool:
-        trial = lookable(rng, FOR_THE_ORACLE)
-        expected = query_answers(trial.ast, trial.stream)
-        half = len(trial.stream) // 2
-        query = trial.query
-        monkeypatch.setattr(program, "BUDGET", 20_000)
-        run = WindowedEvaluation(
-            query.plan, learned_tables(query.machine), trial.stream.time, arena=16
-        )
-        matches: list[ComplexEvent] = []
-        columns = trial.stream.columns
-        for start, end in ((0, half), (half, len(trial.stream) - 1), (len(trial.stream) - 1, None)):
-            part = {name: column[start:end] for name, column in columns.items()}
-            for batch in run.push_columns(part, len(part["type"])):
-                matches += batch
-            monkeypatch.setattr(program, "BUDGET", 0)
-        for batch in run.finish():
+    trial = lookable(rng, FOR_THE_ORACLE)
+    expected = query_answers(trial.ast, trial.stream)
+    half = len(trial.stream) // 2
+    query = trial.query
+    monkeypatch.setattr(program, "BUDGET", 20_000)
+    run = WindowedEvaluation(query.plan, learned_tables(query.machine), trial.stream.time, arena=16)
+    matches: list[ComplexEvent] = []
+    columns = trial.stream.columns
+    for start, end in ((0, half), (half, len(trial.stream) - 1), (len(trial.stream) - 1, None)):
+        part = {name: column[start:end] for name, column in columns.items()}
+        for batch in run.push_columns(part, len(part["type"])):
             matches += batch
-        assert Counter(matches) == Counter(expected)
-        return bool(expected)
-
-    suite.run(case, deep_count=4_000)
+        monkeypatch.setattr(program, "BUDGET", 0)
+    for batch in run.finish():
+        matches += batch
+    assert Counter(matches) == Counter(expected)
+    return bool(expected)
 
 
 def test_what_was_learnt_serves_the_next_stream() -> None:

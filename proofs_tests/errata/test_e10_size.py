@@ -12,7 +12,7 @@ from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.syntax import size
 from cerlab.predicates.condition import On
 from cerlab.testing import Shape, random_formula
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 
 
 @pytest.mark.parametrize("k", [4, 8, 16, 32])
@@ -45,26 +45,23 @@ def most_states(phi: cel.Formula) -> int:
             return here + below
 
 
-def test_states_are_two_for_each_event_and_one_for_each_iteration(suite: Suite) -> None:
+@random_suite(10_000, needs_answers=0.2)
+def test_states_are_two_for_each_event_and_one_for_each_iteration(rng: Random) -> bool | None:
     """At most, since what leads nowhere goes; of formulas with OR between filters spelled out.
 
     Two states are joined by a transition for each of the ways of filters, so transitions are
     at most quadratic. A case with an answer has a formula of ten operators and atoms or more.
     """
-
-    def case(rng: Random) -> bool | None:
-        phi = random_formula(rng, Shape(depth=6))
-        parts = list(cel.subformulas(phi))
-        if not all(isinstance(psi.condition, On) for psi in parts if isinstance(psi, cel.Filter)):
-            return None
-        automaton = cel_to_vcea(phi)
-        assert automaton.states <= most_states(phi)
-        if not any(isinstance(psi, cel.Count) for psi in parts):
-            assert most_states(phi) <= 2 * size(phi)
-        assert len(automaton.Delta) <= most_states(phi) ** 2
-        return size(phi) >= 10
-
-    suite.run(case, deep_count=10_000, needs_answers=0.2)
+    phi = random_formula(rng, Shape(depth=6))
+    parts = list(cel.subformulas(phi))
+    if not all(isinstance(psi.condition, On) for psi in parts if isinstance(psi, cel.Filter)):
+        return None
+    automaton = cel_to_vcea(phi)
+    assert automaton.states <= most_states(phi)
+    if not any(isinstance(psi, cel.Count) for psi in parts):
+        assert most_states(phi) <= 2 * size(phi)
+    assert len(automaton.Delta) <= most_states(phi) ** 2
+    return size(phi) >= 10
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 50])

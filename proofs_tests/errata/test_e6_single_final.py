@@ -20,7 +20,7 @@ from proofs_tests.foundations.anchored_cases import (
     extend_runs,
     random_case,
 )
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 
 BOTH = [Strategy.NXT, Strategy.LAST]
 
@@ -81,22 +81,20 @@ def test_random_search_finds_the_misprint(
     assert wrong >= 10
 
 
-def test_the_corrected_form_changes_no_answer(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        example = random_case(rng)
-        cea, after = example.cea, single_final(example.cea)
-        assert (after.states, len(after.F)) == (cea.states + 1, 1)
-        assert all(t.mark is Mark.TAKE for t in after.Delta if t.target in after.F)
-        runs: set[Run] = {(q, ()) for q in cea.I}
-        runs_after = set(runs)
-        has_answer = False
-        for n, event in enumerate(example.events):
-            runs, runs_after = (
-                extend_runs(cea, runs, event, n),
-                extend_runs(after, runs_after, event, n),
-            )
-            assert accepted_positions(cea, runs, n) == accepted_positions(after, runs_after, n)
-            has_answer = has_answer or bool(accepted_positions(cea, runs, n))
-        return has_answer
-
-    suite.run(case, deep_count=20_000)
+@random_suite(20_000)
+def test_the_corrected_form_changes_no_answer(rng: Random) -> bool:
+    example = random_case(rng)
+    cea, after = example.cea, single_final(example.cea)
+    assert (after.states, len(after.F)) == (cea.states + 1, 1)
+    assert all(t.mark is Mark.TAKE for t in after.Delta if t.target in after.F)
+    runs: set[Run] = {(q, ()) for q in cea.I}
+    runs_after = set(runs)
+    has_answer = False
+    for n, event in enumerate(example.events):
+        runs, runs_after = (
+            extend_runs(cea, runs, event, n),
+            extend_runs(after, runs_after, event, n),
+        )
+        assert accepted_positions(cea, runs, n) == accepted_positions(after, runs_after, n)
+        has_answer = has_answer or bool(accepted_positions(cea, runs, n))
+    return has_answer

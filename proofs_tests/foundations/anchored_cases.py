@@ -15,20 +15,11 @@ from cerlab.engine.reference.lists import lists_recogniser
 from cerlab.logic.cel.semantics import select
 from cerlab.model.answer import Positions
 from cerlab.model.clauses import Strategy
-from cerlab.predicates.syntax import (
-    EVERYTHING,
-    Attribute,
-    Comparison,
-    Constant,
-    Not,
-    Operator,
-    Predicate,
-    TypeIs,
-)
+from cerlab.predicates import syntax as pred
 
-A, B = TypeIs("A"), TypeIs("B")
-ONE = Comparison(Operator.EQ, Attribute("v"), Constant(1))
-PREDICATES: tuple[Predicate, ...] = (EVERYTHING, EVERYTHING, A, B, ONE)
+A, B = pred.TypeIs("A"), pred.TypeIs("B")
+ONE = pred.Comparison(pred.Operator.EQ, pred.Attribute("v"), pred.Constant(1))
+PREDICATES: tuple[pred.Predicate, ...] = (pred.EVERYTHING, pred.EVERYTHING, A, B, ONE)
 MARKS = tuple(Mark)
 
 Run = tuple[int, Positions]
@@ -57,7 +48,7 @@ def word(letters: str) -> tuple[Event, ...]:
 def transition(text: str) -> Transition:
     """``transition("0 • 1")``, on every event."""
     source, mark, target = text.split()
-    return Transition(int(source), EVERYTHING, Mark(mark), int(target))
+    return Transition(int(source), pred.EVERYTHING, Mark(mark), int(target))
 
 
 def anchored_cea(states: int, transitions: str, F: set[int]) -> AnchoredCea:
@@ -89,7 +80,15 @@ def random_anchored(rng: Random) -> AnchoredCea:
 def random_io_deterministic(rng: Random) -> AnchoredCea:
     """One initial state; of each state and mark, transitions whose predicates are disjoint."""
     states = rng.randrange(2, 6)
-    disjoint = ((EVERYTHING,), (EVERYTHING,), (A, B), (ONE, Not(ONE)), (A,), (B,), ())
+    disjoint = (
+        (pred.EVERYTHING,),
+        (pred.EVERYTHING,),
+        (A, B),
+        (ONE, pred.Not(ONE)),
+        (A,),
+        (B,),
+        (),
+    )
     Delta = [
         Transition(q, predicate, mark, rng.randrange(states))
         for q in range(states)

@@ -7,15 +7,13 @@ from random import Random
 from cerlab.model.clauses import Strategy
 from proofs_tests.foundations.anchored_cases import anchored_cea, answers, check, random_case
 from proofs_tests.foundations.order_invariants import best_of_each_state
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 
 
-def test_the_best_answer_of_each_end(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        sample = random_case(rng)
-        return check(sample, Strategy.LAST, best_of_each_state(sample, Strategy.LAST))
-
-    suite.run(case, deep_count=20_000)
+@random_suite(20_000)
+def test_the_best_answer_of_each_end(rng: Random) -> bool:
+    sample = random_case(rng)
+    return check(sample, Strategy.LAST, best_of_each_state(sample, Strategy.LAST))
 
 
 def test_the_last_difference_decides() -> None:

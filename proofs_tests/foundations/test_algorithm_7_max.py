@@ -19,7 +19,7 @@ from proofs_tests.foundations.anchored_cases import (
     random_case,
     random_io_deterministic,
 )
-from proofs_tests.suite import Suite
+from proofs_tests.suite import Suite, random_suite
 
 
 def check_pairs(case: Case) -> bool:
@@ -46,12 +46,10 @@ def test_the_maximal_answers_of_any_automaton(suite: Suite) -> None:
     suite.run(lambda rng: check(random_case(rng), Strategy.MAX), deep_count=20_000)
 
 
-def test_the_lists_are_those_of_the_pairs(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        draw = rng.choice((random_anchored, random_io_deterministic))
-        return check_pairs(random_case(rng, draw))
-
-    suite.run(case, deep_count=10_000)
+@random_suite(10_000)
+def test_the_lists_are_those_of_the_pairs(rng: Random) -> bool:
+    draw = rng.choice((random_anchored, random_io_deterministic))
+    return check_pairs(random_case(rng, draw))
 
 
 def test_incomparable_answers_both_survive() -> None:

@@ -19,7 +19,7 @@ from proofs_tests.foundations.anchored_cases import (
     random_io_deterministic,
     word,
 )
-from proofs_tests.suite import Suite
+from proofs_tests.suite import Suite, random_suite
 
 
 def check_gapless(case: Case) -> bool:
@@ -50,11 +50,9 @@ def test_the_gapless_answers_of_any_automaton(suite: Suite) -> None:
     suite.run(lambda rng: check_gapless(random_case(rng)), deep_count=20_000)
 
 
-def test_the_gapless_answers_of_io_deterministic_automata(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        return check_gapless(random_case(rng, random_io_deterministic))
-
-    suite.run(case, deep_count=20_000)
+@random_suite(20_000)
+def test_the_gapless_answers_of_io_deterministic_automata(rng: Random) -> bool:
+    return check_gapless(random_case(rng, random_io_deterministic))
 
 
 def test_e16_nothing_goes_on_when_the_unmarked_run_ends() -> None:

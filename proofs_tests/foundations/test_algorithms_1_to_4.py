@@ -30,7 +30,7 @@ from proofs_tests.foundations.anchored_cases import (
     random_case,
     random_io_deterministic,
 )
-from proofs_tests.suite import Suite
+from proofs_tests.suite import Suite, random_suite
 
 
 def check_lists(case: Case) -> bool:
@@ -52,47 +52,41 @@ def check_lists(case: Case) -> bool:
     return check(case, None, watch)
 
 
-def test_algorithm_1_on_io_deterministic_automata(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        return check_lists(random_case(rng, random_io_deterministic))
-
-    suite.run(case, deep_count=20_000)
+@random_suite(20_000)
+def test_algorithm_1_on_io_deterministic_automata(rng: Random) -> bool:
+    return check_lists(random_case(rng, random_io_deterministic))
 
 
-def test_the_states_of_algorithm_1_are_those_of_the_automaton(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        sample = random_case(rng, random_io_deterministic)
-        evaluation = Evaluation(sample.cea)
-        for n, event in enumerate(sample.events):
-            evaluation.advance(event, n)
-        return all(len(states) == 1 for states in evaluation.automaton.macro_states)
-
-    suite.run(case, deep_count=4_000, needs_answers=1)
+@random_suite(4_000, needs_answers=1)
+def test_the_states_of_algorithm_1_are_those_of_the_automaton(rng: Random) -> bool:
+    sample = random_case(rng, random_io_deterministic)
+    evaluation = Evaluation(sample.cea)
+    for n, event in enumerate(sample.events):
+        evaluation.advance(event, n)
+    return all(len(states) == 1 for states in evaluation.automaton.macro_states)
 
 
 def test_algorithm_4_on_any_automata(suite: Suite) -> None:
     suite.run(lambda rng: check_lists(random_case(rng)), deep_count=20_000)
 
 
-def test_algorithm_2_and_algorithm_3_list_the_same_in_the_same_order(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        sample = random_case(rng, rng.choice((*[random_anchored] * 2, random_io_deterministic)))
-        lowest = sample.lowest_start
-        evaluation = Evaluation(sample.cea)
-        most_answers = 0
-        for event, position in zip(sample.events, sample.positions, strict=True):
-            evaluation.advance(event, position)
-            for nodes in evaluation.lists.values():
-                for n in nodes:
-                    if n is BOTTOM or n.max_start < lowest:
-                        continue
-                    by_2 = list(enumerate_all(n.list, (n.position,), lowest, Steps()))
-                    by_3 = list(complex_events(enumerate_all_star(n, lowest, Steps())))
-                    assert by_2 == by_3
-                    most_answers = max(most_answers, len(by_2))
-        return most_answers > 1
-
-    suite.run(case, deep_count=20_000)
+@random_suite(20_000)
+def test_algorithm_2_and_algorithm_3_list_the_same_in_the_same_order(rng: Random) -> bool:
+    sample = random_case(rng, rng.choice((*[random_anchored] * 2, random_io_deterministic)))
+    lowest = sample.lowest_start
+    evaluation = Evaluation(sample.cea)
+    most_answers = 0
+    for event, position in zip(sample.events, sample.positions, strict=True):
+        evaluation.advance(event, position)
+        for nodes in evaluation.lists.values():
+            for n in nodes:
+                if n is BOTTOM or n.max_start < lowest:
+                    continue
+                by_2 = list(enumerate_all(n.list, (n.position,), lowest, Steps()))
+                by_3 = list(complex_events(enumerate_all_star(n, lowest, Steps())))
+                assert by_2 == by_3
+                most_answers = max(most_answers, len(by_2))
+    return most_answers > 1
 
 
 def test_the_tape_gives_positions_latest_first() -> None:

@@ -22,7 +22,7 @@ from proofs_tests.foundations.anchored_cases import (
     word,
 )
 from proofs_tests.foundations.test_theorem_3 import answers
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 
 Elimination = Callable[[EpsilonCea], AnchoredCea]
 
@@ -69,20 +69,16 @@ def check(rng: Random, elimination: Elimination, *, acyclic: bool) -> bool:
 
 
 @pytest.mark.parametrize("elimination", [without_epsilon, printed_elimination])
+@random_suite(20_000)
 def test_the_answers_are_those_of_the_runs_with_empty_moves(
-    elimination: Elimination, suite: Suite
-) -> None:
-    def case(rng: Random) -> bool:
-        return check(rng, elimination, acyclic=True)
-
-    suite.run(case, deep_count=20_000)
+    elimination: Elimination, rng: Random
+) -> bool:
+    return check(rng, elimination, acyclic=True)
 
 
-def test_the_closure_takes_cycles_too(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        return check(rng, without_epsilon, acyclic=False)
-
-    suite.run(case, deep_count=20_000)
+@random_suite(20_000)
+def test_the_closure_takes_cycles_too(rng: Random) -> bool:
+    return check(rng, without_epsilon, acyclic=False)
 
 
 def test_the_printed_rule_goes_round_in_cycles_and_refuses_them() -> None:

@@ -20,7 +20,7 @@ from cerlab.logic.focel.semantics import (
     with_variables,
 )
 from cerlab.testing import Shape, random_events, random_fo_formula
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 
 SHAPE = Shape(depth=3, events=5, rich=False)
 
@@ -54,36 +54,32 @@ def missing(phi: cel.Formula, S: list[Event]) -> set[str]:
     }
 
 
-def test_b8_variables_outside_iterations_have_a_position_of_the_complex_event(suite: Suite) -> None:
+@random_suite(4_000)
+def test_b8_variables_outside_iterations_have_a_position_of_the_complex_event(
+    rng: Random,
+) -> bool | None:
     """Judges the first of up to six draws with such a variable and a complex event."""
-
-    def case(rng: Random) -> bool | None:
-        for _ in range(6):
-            phi = random_phi(rng)
-            S = random_events(rng, phi, SHAPE)
-            if vdef_plus(phi) and complex_events(phi, S):
-                assert not missing(phi, S)
-                return True
-        return None
-
-    suite.run(case, deep_count=4_000)
+    for _ in range(6):
+        phi = random_phi(rng)
+        S = random_events(rng, phi, SHAPE)
+        if vdef_plus(phi) and complex_events(phi, S):
+            assert not missing(phi, S)
+            return True
+    return None
 
 
-def test_b10_a_part_without_complex_events_leaves_none(suite: Suite) -> None:
+@random_suite(4_000)
+def test_b10_a_part_without_complex_events_leaves_none(rng: Random) -> bool | None:
     """Judges the first of up to eight draws in which some part has no complex event."""
-
-    def case(rng: Random) -> bool | None:
-        for _ in range(8):
-            phi = random_phi(rng)
-            S = random_events(rng, phi, SHAPE)
-            S = [t for t in S if rng.random() < 0.6]
-            empty = [psi for psi in outside_iterations(phi) if not complex_events(psi, S)]
-            if any(psi is not phi for psi in empty):
-                assert not complex_events(phi, S)
-                return True
-        return None
-
-    suite.run(case, deep_count=4_000)
+    for _ in range(8):
+        phi = random_phi(rng)
+        S = random_events(rng, phi, SHAPE)
+        S = [t for t in S if rng.random() < 0.6]
+        empty = [psi for psi in outside_iterations(phi) if not complex_events(psi, S)]
+        if any(psi is not phi for psi in empty):
+            assert not complex_events(phi, S)
+            return True
+    return None
 
 
 def test_both_are_false_if_an_or_is_outside() -> None:

@@ -41,7 +41,7 @@ from proofs_tests.foundations.anchored_cases import (
     select_answers,
 )
 from proofs_tests.foundations.test_theorem_4 import random_word
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 
 TAKE, SKIP = Mark.TAKE, Mark.SKIP
 
@@ -94,24 +94,21 @@ def earlier_is_greater(T: Partition, runs: set[Run], at_most: AtMost = next_at_m
     ("strategy", "order", "at_most"),
     [(Strategy.NXT, next_order, next_at_most), (Strategy.LAST, last_order, last_at_most)],
 )
+@random_suite(10_000)
 def test_c14_an_earlier_class_has_the_greater_complex_event(
-    strategy: Strategy, order: Order, at_most: AtMost, suite: Suite
-) -> None:
+    strategy: Strategy, order: Order, at_most: AtMost, rng: Random
+) -> bool:
     """So the runs to a final state that no better class has take what the strategy selects."""
-
-    def case(rng: Random) -> bool:
-        A, events = random_anchored(rng), random_word(rng)
-        T, runs = ordered_runs(A, events, order)
-        assert earlier_is_greater(T, runs, at_most)
-        B = single_final(A)
-        T_B, runs_of_B = ordered_runs(B, events, order)
-        best = next((Ti for Ti in T_B if Ti & B.F), frozenset[int]())
-        expected = accepted_positions(A, from_states(A, A.I, events, 0), len(events) - 1)
-        of_best_class = {marks for p, marks in runs_of_B if p in best & B.F}
-        assert of_best_class == select_answers(strategy, expected)
-        return len(T) > 1
-
-    suite.run(case, deep_count=10_000)
+    A, events = random_anchored(rng), random_word(rng)
+    T, runs = ordered_runs(A, events, order)
+    assert earlier_is_greater(T, runs, at_most)
+    B = single_final(A)
+    T_B, runs_of_B = ordered_runs(B, events, order)
+    best = next((Ti for Ti in T_B if Ti & B.F), frozenset[int]())
+    expected = accepted_positions(A, from_states(A, A.I, events, 0), len(events) - 1)
+    of_best_class = {marks for p, marks in runs_of_B if p in best & B.F}
+    assert of_best_class == select_answers(strategy, expected)
+    return len(T) > 1
 
 
 def skips_first(O: list[Class]) -> Iterator[tuple[Class, Mark]]:
@@ -149,44 +146,36 @@ def from_states(A: AnchoredCea, start: frozenset[int], events: Sequence[Event], 
     return runs
 
 
-def test_c16_who_has_more_and_marks_as_much_still_has(suite: Suite) -> None:
+@random_suite(2_000)
+def test_c16_who_has_more_and_marks_as_much_still_has(rng: Random) -> bool | None:
     """Judges the first of up to three draws in which some run has more."""
-
-    def case(rng: Random) -> bool | None:
-        for _ in range(3):
-            A, events = random_io_deterministic(rng), random_word(rng)[:5]
-            applies = False
-            for run in maximal_runs([moves(A, event) for event in events], A.I):
-                last, marks = run[-1]
-                for k, (r, before) in enumerate(run[:-1]):
-                    new = set(marks) - set(before)
-                    ends = {
-                        q
-                        for q, positions in from_states(A, r.U, events, k)
-                        if new <= set(positions)
-                    }
-                    assert ends <= last.U
-                    applies |= bool(ends)
-            if applies:
-                return True
-        return None
-
-    suite.run(case, deep_count=2_000)
-
-
-def test_c18_every_state_with_more_has_a_run_with_more(suite: Suite) -> None:
-    """And the other way round: the second component is what its name says."""
-
-    def case(rng: Random) -> bool:
-        draw = rng.choice((random_io_deterministic, *[random_anchored] * 4))
-        A, events = draw(rng), random_word(rng)[:6]
-        runs = from_states(A, A.I, events, 0)
+    for _ in range(3):
+        A, events = random_io_deterministic(rng), random_word(rng)[:5]
         applies = False
         for run in maximal_runs([moves(A, event) for event in events], A.I):
             last, marks = run[-1]
-            more = {q for q, positions in runs if set(marks) < set(positions)}
-            assert more == last.U
-            applies |= bool(last.U)
-        return applies
+            for k, (r, before) in enumerate(run[:-1]):
+                new = set(marks) - set(before)
+                ends = {
+                    q for q, positions in from_states(A, r.U, events, k) if new <= set(positions)
+                }
+                assert ends <= last.U
+                applies |= bool(ends)
+        if applies:
+            return True
+    return None
 
-    suite.run(case, deep_count=5_000)
+
+@random_suite(5_000)
+def test_c18_every_state_with_more_has_a_run_with_more(rng: Random) -> bool:
+    """And the other way round: the second component is what its name says."""
+    draw = rng.choice((random_io_deterministic, *[random_anchored] * 4))
+    A, events = draw(rng), random_word(rng)[:6]
+    runs = from_states(A, A.I, events, 0)
+    applies = False
+    for run in maximal_runs([moves(A, event) for event in events], A.I):
+        last, marks = run[-1]
+        more = {q for q, positions in runs if set(marks) < set(positions)}
+        assert more == last.U
+        applies |= bool(last.U)
+    return applies

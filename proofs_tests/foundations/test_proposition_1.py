@@ -19,15 +19,7 @@ from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.semantics import valuations
 from cerlab.logic.cel.text import formula_text
 from cerlab.model.answer import Positions, complex_event
-from cerlab.predicates.syntax import (
-    EVERYTHING,
-    Attribute,
-    Comparison,
-    Constant,
-    Like,
-    Operator,
-    TypeIs,
-)
+from cerlab.predicates import syntax as pred
 from cerlab.testing import Shape, random_events, random_formula, random_predicate
 from cerlab.theorems import foundations as boolean_operations
 from cerlab.theorems.foundations import is_io_deterministic, predicate_types
@@ -40,7 +32,7 @@ from proofs_tests.foundations.anchored_cases import (
     word,
 )
 from proofs_tests.foundations.test_theorem_3 import answers
-from proofs_tests.suite import Suite
+from proofs_tests.suite import Suite, random_suite
 
 Answers = list[set[Positions]]
 
@@ -101,19 +93,16 @@ def test_p3_operations_on_automata_are_those_on_sets(
     suite.run(check, deep_count=20_000)
 
 
-def test_a_determinised_automaton_has_one_run_for_each_set_of_marks(suite: Suite) -> None:
+@random_suite(4_000)
+def test_a_determinised_automaton_has_one_run_for_each_set_of_marks(rng: Random) -> bool:
     """On each stream: as many runs of n events as there are subsets of them (FOUND Sec. 6)."""
-
-    def case(rng: Random) -> bool:
-        A, _, S = random_pair(rng)
-        D = boolean_operations.determinise(A)
-        runs: set[Run] = {(q, ()) for q in D.I}
-        for n, event in enumerate(S):
-            runs = extend_runs(D, runs, event, n)
-            assert len(runs) == 2 ** (n + 1)
-        return True
-
-    suite.run(case, deep_count=4_000)
+    A, _, S = random_pair(rng)
+    D = boolean_operations.determinise(A)
+    runs: set[Run] = {(q, ()) for q in D.I}
+    for n, event in enumerate(S):
+        runs = extend_runs(D, runs, event, n)
+        assert len(runs) == 2 ** (n + 1)
+    return True
 
 
 ALPHABET = [Event(R, {"v": v}) for R in "ABC" for v in (0, 1, 2)]
@@ -138,24 +127,21 @@ def test_whether_it_is_io_deterministic(suite: Suite) -> None:
     suite.run(check_io, deep_count=4_000, needs_answers=0.4)
 
 
-def test_every_event_has_exactly_one_type_of_some_predicates(suite: Suite) -> None:
+@random_suite(4_000)
+def test_every_event_has_exactly_one_type_of_some_predicates(rng: Random) -> bool:
     """FOUND App. C.3.2, on predicates that compare one attribute with constants."""
-
-    def case(rng: Random) -> bool:
-        tests = [random_predicate(rng, Shape(rich=False)) for _ in range(rng.randrange(4))]
-        tests += [TypeIs(rng.choice("AB"))]
-        event = Event(rng.choice("ABC"), {"v": rng.choice((0, 1, 0.5, None))})
-        (its,) = [one for one in predicate_types(tests) if satisfies(event, one.predicate)]
-        assert its.members == {EVERYTHING} | {P for P in tests if satisfies(event, P)}
-        return True
-
-    suite.run(case, deep_count=4_000)
+    tests = [random_predicate(rng, Shape(rich=False)) for _ in range(rng.randrange(4))]
+    tests += [pred.TypeIs(rng.choice("AB"))]
+    event = Event(rng.choice("ABC"), {"v": rng.choice((0, 1, 0.5, None))})
+    (its,) = [one for one in predicate_types(tests) if satisfies(event, one.predicate)]
+    assert its.members == {pred.EVERYTHING} | {P for P in tests if satisfies(event, P)}
+    return True
 
 
 def test_only_types_that_events_have_are_built() -> None:
     low, high = (
-        Comparison(op, Attribute("v"), Constant(n))
-        for op, n in ((Operator.LT, 1), (Operator.GT, 2))
+        pred.Comparison(op, pred.Attribute("v"), pred.Constant(n))
+        for op, n in ((pred.Operator.LT, 1), (pred.Operator.GT, 2))
     )
     assert len(predicate_types([low, high])) == 3
     Delta = tuple(Transition(0, P, Mark.TAKE, 0) for P in (low, high))
@@ -166,7 +152,7 @@ def test_only_types_that_events_have_are_built() -> None:
 
 
 def test_it_is_not_claimed_where_it_is_not_decided() -> None:
-    likes = (Like(Attribute("n"), "^a"), Like(Attribute("n"), "^ab"))
+    likes = (pred.Like(pred.Attribute("n"), "^a"), pred.Like(pred.Attribute("n"), "^ab"))
     Delta = tuple(Transition(0, P, Mark.TAKE, q) for q, P in enumerate(likes))
     A = AnchoredCea(2, Delta, frozenset({0}), frozenset({0}))
     assert is_io_deterministic(A) in (None, False)
@@ -174,7 +160,7 @@ def test_it_is_not_claimed_where_it_is_not_decided() -> None:
 
 
 def test_equal_transitions_are_one() -> None:
-    loop = Transition(0, EVERYTHING, Mark.TAKE, 0)
+    loop = Transition(0, pred.EVERYTHING, Mark.TAKE, 0)
     A = AnchoredCea(1, (loop, loop), frozenset({0}), frozenset({0}))
     assert is_io_deterministic(A) is True
 

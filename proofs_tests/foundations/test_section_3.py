@@ -15,7 +15,7 @@ from cerlab import Event, parse_formula, satisfies
 from cerlab.predicates.condition import predicate_named
 from cerlab.predicates.syntax import And, Not, Or, Predicate, TypeIs
 from cerlab.testing import ATTRIBUTES, random_events, random_predicate
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 
 SCHEMA = "CREATE STREAM S { EVENT A { v:int, w:int? }, EVENT B { u:int } }"
 
@@ -45,24 +45,22 @@ def test_attributes_belong_to_a_relation_name(tmp_path: Path) -> None:
             cerlab.Stream.read(stream_file(tmp_path, other), schema=SCHEMA)
 
 
-def test_unary_predicates_are_closed_and_have_the_test_of_each_type(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        P, Q = random_predicate(rng, ATTRIBUTES), random_predicate(rng, ATTRIBUTES)
-        phi = parse_formula("(A OR B OR C)+")
-        S = random_events(rng, phi, ATTRIBUTES)
+@random_suite(5_000, needs_answers=0.3)
+def test_unary_predicates_are_closed_and_have_the_test_of_each_type(rng: Random) -> bool:
+    P, Q = random_predicate(rng, ATTRIBUTES), random_predicate(rng, ATTRIBUTES)
+    phi = parse_formula("(A OR B OR C)+")
+    S = random_events(rng, phi, ATTRIBUTES)
 
-        def where(R: Predicate) -> set[int]:
-            return {k for k, t in enumerate(S) if satisfies(t, R)}
+    def where(R: Predicate) -> set[int]:
+        return {k for k, t in enumerate(S) if satisfies(t, R)}
 
-        p, q, every = where(P), where(Q), set(range(len(S)))
-        assert where(And(P, Q)) == p & q
-        assert where(Or(P, Q)) == p | q
-        assert where(Not(P)) == every - p
-        for R in "ABC":
-            assert where(TypeIs(R)) == {k for k, t in enumerate(S) if t.type == R}
-        return bool(p) and p != every
-
-    suite.run(case, deep_count=5_000, needs_answers=0.3)
+    p, q, every = where(P), where(Q), set(range(len(S)))
+    assert where(And(P, Q)) == p & q
+    assert where(Or(P, Q)) == p | q
+    assert where(Not(P)) == every - p
+    for R in "ABC":
+        assert where(TypeIs(R)) == {k for k, t in enumerate(S) if t.type == R}
+    return bool(p) and p != every
 
 
 Relation = frozenset[tuple[int, int]]

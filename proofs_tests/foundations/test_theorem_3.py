@@ -21,15 +21,7 @@ from cerlab.logic.cel import syntax as cel
 from cerlab.logic.focel.rewrite import lp_normal_form
 from cerlab.logic.focel.semantics import Sets, complex_events, safe, well_formed
 from cerlab.model.answer import Positions
-from cerlab.predicates.syntax import (
-    EVERYTHING,
-    And,
-    Attribute,
-    Comparison,
-    Constant,
-    Operator,
-    TypeIs,
-)
+from cerlab.predicates import syntax as pred
 from cerlab.testing import SMALL, random_events, random_fo_formula
 from cerlab.theorems.srt import printed_elimination
 from proofs_tests.foundations.anchored_cases import (
@@ -39,7 +31,7 @@ from proofs_tests.foundations.anchored_cases import (
     without_epsilon,
 )
 from proofs_tests.laws.test_focel_rewriting import stream, with_answers
-from proofs_tests.suite import Suite
+from proofs_tests.suite import Suite, random_suite
 
 
 def answers(A: AnchoredCea, S: Sequence[Event]) -> list[set[Positions]]:
@@ -68,45 +60,40 @@ def test_p2_the_automaton_answers_what_the_formula_means(suite: Suite) -> None:
     suite.run(check, deep_count=20_000)
 
 
-def test_both_eliminations_of_empty_moves_give_the_same_answers(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        for _ in range(3):
-            phi = random_fo_formula(rng, SMALL)
-            S = random_events(rng, phi, SMALL)[:5]
-            A = focel_to_epsilon_cea(phi)
-            sets = answers(without_epsilon(A), S)
-            if any(sets):
-                break
-        assert answers(printed_elimination(A), S) == sets, str(phi)
-        return any(sets)
-
-    suite.run(case, deep_count=20_000)
+@random_suite(20_000)
+def test_both_eliminations_of_empty_moves_give_the_same_answers(rng: Random) -> bool:
+    for _ in range(3):
+        phi = random_fo_formula(rng, SMALL)
+        S = random_events(rng, phi, SMALL)[:5]
+        A = focel_to_epsilon_cea(phi)
+        sets = answers(without_epsilon(A), S)
+        if any(sets):
+            break
+    assert answers(printed_elimination(A), S) == sets, str(phi)
+    return any(sets)
 
 
 def counts(phi: cel.Formula) -> bool:
     return any(isinstance(psi, cel.Count) for psi in cel.subformulas(phi))
 
 
-def test_with_empty_moves_it_is_linear_in_a_safe_formula_in_lp_normal_form(suite: Suite) -> None:
+@random_suite(4_000)
+def test_with_empty_moves_it_is_linear_in_a_safe_formula_in_lp_normal_form(rng: Random) -> bool:
     """Two states and transitions for an atom; two states and four moves for OR; one move else.
 
     Counts are not in the paper; they have a copy for each round.
     """
-
-    def case(rng: Random) -> bool:
-        while not safe(phi := lp_normal_form(random_fo_formula(rng, SMALL))) or counts(phi):
-            pass
-        A = focel_to_epsilon_cea(phi)
-        kinds = [type(psi) for psi in cel.subformulas(phi)]
-        atoms, choices = kinds.count(cel.Atom), kinds.count(cel.Or)
-        assert A.states == 2 * atoms + 2 * choices
-        assert len(A.Delta) == 2 * atoms
-        assert len(A.moves) == 4 * choices + kinds.count(cel.Seq) + kinds.count(cel.Plus)
-        assert (len(A.I), len(A.F)) == (1, 1)
-        assert A.states + len(A.Delta) + len(A.moves) <= 4 * cel.size(phi)
-        return True
-
-    suite.run(case, deep_count=4_000)
+    while not safe(phi := lp_normal_form(random_fo_formula(rng, SMALL))) or counts(phi):
+        pass
+    A = focel_to_epsilon_cea(phi)
+    kinds = [type(psi) for psi in cel.subformulas(phi)]
+    atoms, choices = kinds.count(cel.Atom), kinds.count(cel.Or)
+    assert A.states == 2 * atoms + 2 * choices
+    assert len(A.Delta) == 2 * atoms
+    assert len(A.moves) == 4 * choices + kinds.count(cel.Seq) + kinds.count(cel.Plus)
+    assert (len(A.I), len(A.F)) == (1, 1)
+    assert A.states + len(A.Delta) + len(A.moves) <= 4 * cel.size(phi)
+    return True
 
 
 def test_choices_in_a_row_are_not_multiplied() -> None:
@@ -130,14 +117,15 @@ def test_misplaced_filters_double_the_automaton() -> None:
 
 def fig_2() -> AnchoredCea:
     """H, any of the T above 40, H (FOUND Fig. 2)."""
-    humid = TypeIs("H")
-    hot: And[TypeIs | Comparison] = And(
-        TypeIs("T"), Comparison(Operator.GT, Attribute("temp"), Constant(40))
+    humid = pred.TypeIs("H")
+    hot: pred.And[pred.TypeIs | pred.Comparison] = pred.And(
+        pred.TypeIs("T"),
+        pred.Comparison(pred.Operator.GT, pred.Attribute("temp"), pred.Constant(40)),
     )
     Delta = (
-        Transition(0, EVERYTHING, Mark.SKIP, 0),
+        Transition(0, pred.EVERYTHING, Mark.SKIP, 0),
         Transition(0, humid, Mark.TAKE, 1),
-        Transition(1, EVERYTHING, Mark.SKIP, 1),
+        Transition(1, pred.EVERYTHING, Mark.SKIP, 1),
         Transition(1, hot, Mark.TAKE, 1),
         Transition(1, humid, Mark.TAKE, 2),
     )

@@ -31,7 +31,7 @@ from proofs_tests.foundations.anchored_cases import (
     word,
 )
 from proofs_tests.mutants.driver import Judge, kills, mutant, on_seeds
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 
 
 def agree(A: AnchoredCea, B: AnchoredCea, strategy: Strategy, events: tuple[Event, ...]) -> bool:
@@ -62,29 +62,24 @@ MOST_STATES: dict[Strategy, Callable[[int], int]] = {
 
 
 @pytest.mark.parametrize("strategy", Strategy)
-def test_p4_the_construction_selects(strategy: Strategy, suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        A = random_anchored(rng)
-        B = selected_automaton(A, strategy)
-        assert B.states <= MOST_STATES[strategy](A.states)
-        return agree(A, B, strategy, random_word(rng))
-
-    suite.run(case, deep_count=10_000)
+@random_suite(10_000)
+def test_p4_the_construction_selects(strategy: Strategy, rng: Random) -> bool:
+    A = random_anchored(rng)
+    B = selected_automaton(A, strategy)
+    assert B.states <= MOST_STATES[strategy](A.states)
+    return agree(A, B, strategy, random_word(rng))
 
 
 @pytest.mark.parametrize("strategy", [Strategy.NXT, Strategy.LAST, Strategy.MAX])
-def test_the_result_is_io_deterministic(strategy: Strategy, suite: Suite) -> None:
+@random_suite(2_000)
+def test_the_result_is_io_deterministic(strategy: Strategy, rng: Random) -> bool:
     """An event and a mark leave one way to go on (FOUND Sec. 6)."""
-
-    def case(rng: Random) -> bool:
-        A = selected_automaton(random_anchored(rng), strategy)
-        assert len(A.I) == 1
-        for event in random_word(rng):
-            transitions = [(t.source, t.mark) for t in A.Delta if satisfies(event, t.predicate)]
-            assert len(transitions) == len(set(transitions))
-        return len(A.Delta) > 0
-
-    suite.run(case, deep_count=2_000)
+    A = selected_automaton(random_anchored(rng), strategy)
+    assert len(A.I) == 1
+    for event in random_word(rng):
+        transitions = [(t.source, t.mark) for t in A.Delta if satisfies(event, t.predicate)]
+        assert len(transitions) == len(set(transitions))
+    return len(A.Delta) > 0
 
 
 @pytest.mark.parametrize(

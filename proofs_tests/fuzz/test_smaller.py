@@ -13,7 +13,7 @@ from cerlab.logic.ceql.syntax import CeqlQuery, query_text
 from cerlab.model.stream import Stream, time_axis
 from cerlab.testing import Shape, random_events, random_query, smallest
 from cerlab.testing.choices import smaller
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 
 TIME = time_axis("t", "s")
 
@@ -52,27 +52,24 @@ def test_a_case_of_which_nothing_can_be_left_out_stays() -> None:
     assert smallest(query, events, lambda q, S: (q, S) == (query, events)) == (query, events)
 
 
-def test_random_cases(suite: Suite) -> None:
+@random_suite(2_000)
+def test_random_cases(rng: Random) -> bool:
     """With an engine that drops its last answer: one answer is left, on a stream of one event."""
+    shape = Shape(depth=2, events=5, family=True)
+    query = random_query(rng, shape)
+    events = tuple(random_events(rng, query.formula, shape))
 
-    def case(rng: Random) -> bool:
-        shape = Shape(depth=2, events=5, family=True)
-        query = random_query(rng, shape)
-        events = tuple(random_events(rng, query.formula, shape))
+    def fails(query: CeqlQuery, events: tuple[Event, ...]) -> bool:
+        return bool(query_answers(query, Stream(events, time=TIME)))
 
-        def fails(query: CeqlQuery, events: tuple[Event, ...]) -> bool:
-            return bool(query_answers(query, Stream(events, time=TIME)))
-
-        if not fails(query, events):
-            return False
-        smaller, left = smallest(query, events, fails)
-        assert fails(smaller, left)
-        assert not any(fails(*each) for each in _that_the_reference_takes(smaller, left))
-        assert len(left) == 1
-        assert smaller == CeqlQuery(smaller.formula)
-        return True
-
-    suite.run(case, deep_count=2_000)
+    if not fails(query, events):
+        return False
+    smaller, left = smallest(query, events, fails)
+    assert fails(smaller, left)
+    assert not any(fails(*each) for each in _that_the_reference_takes(smaller, left))
+    assert len(left) == 1
+    assert smaller == CeqlQuery(smaller.formula)
+    return True
 
 
 def _that_the_reference_takes(

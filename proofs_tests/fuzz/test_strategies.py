@@ -7,7 +7,6 @@ import subprocess
 import sys
 import textwrap
 import warnings
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,31 +19,14 @@ import cerlab.testing
 from cerlab import ComplexEvent
 from cerlab.compile.pattern import as_pattern
 from cerlab.logic.cel import syntax as cel
-from cerlab.logic.ceql.syntax import CeqlQuery, query_text
+from cerlab.logic.ceql.syntax import CeqlQuery
 from cerlab.model.clauses import EventWindow
-from cerlab.predicates import condition as cond
-from cerlab.predicates import syntax as pred
 from cerlab.testing import SMALL, Case, cases, formulas, streams
+from proofs_tests.fuzz.test_wrong_engines import Engine, parts, reading, strict_comparison
 from proofs_tests.limits.calls import at_most_calls
 from proofs_tests.suite import Suite
 
 ROOT = Path(__file__).parents[2]
-
-Engine = Callable[[Case], list[ComplexEvent]]
-
-
-def reading(change: Callable[[CeqlQuery], CeqlQuery]) -> Engine:
-    """An engine that reads a query as another one."""
-    return lambda case: Case(query_text(change(as_pattern(case.query).ast)), case.events).answers
-
-
-def parts(change: Callable[[cel.Formula], cel.Formula]) -> Engine:
-    """An engine that reads each part of a formula as another one."""
-
-    def changed(phi: cel.Formula) -> cel.Formula:
-        return change(cel.map_children(changed, phi))
-
-    return reading(lambda query: replace(query, formula=changed(query.formula)))
 
 
 def contiguous_plus(phi: cel.Formula) -> cel.Formula:
@@ -61,14 +43,6 @@ def gaps(phi: cel.Formula) -> cel.Formula:
 
 def first_choice(phi: cel.Formula) -> cel.Formula:
     return phi.left if isinstance(phi, cel.Or) else phi
-
-
-def strict_comparison(phi: cel.Formula) -> cel.Formula:
-    match phi:
-        case cel.Filter(body, cond.On(X, pred.Comparison(pred.Operator.GE, left, right))):
-            return cel.Filter(body, cond.On(X, pred.Comparison(pred.Operator.GT, left, right)))
-        case _:
-            return phi
 
 
 def strict_window(query: CeqlQuery) -> CeqlQuery:
@@ -164,10 +138,8 @@ def test_the_test_that_is_printed_passes_with_a_right_engine(place: str) -> None
 
     names: dict[str, Any] = {"cerlab": cerlab, "my_engine": my_engine}
     exec(snippet, names)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        with at_most_calls(EXAMPLES * 50_000):
-            settings(max_examples=EXAMPLES)(names["test_my_engine"])()
+    with warnings.catch_warnings(action="error"), at_most_calls(EXAMPLES * 50_000):
+        settings(max_examples=EXAMPLES)(names["test_my_engine"])()
 
 
 def test_sorted_positions_are_compared_as_the_page_says() -> None:
@@ -265,8 +237,7 @@ def test_warnings_are_on_again_after_an_example() -> None:
     def test(case: Case) -> None:
         warnings.warn(cerlab.CerlabWarning("of a random case"), stacklevel=1)
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         before = list(warnings.filters)
         test()
         assert warnings.filters == before

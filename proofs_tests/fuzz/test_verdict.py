@@ -18,9 +18,10 @@ from cerlab.fuzz import CLAUSES, COMPOSITE, FEATURES, Summary, features, fuzz, w
 from cerlab.fuzz.engines import AnswerRows, Outcome, Refusal
 from cerlab.logic.ceql.parser import parse_cel, parse_ceql
 from cerlab.logic.ceql.syntax import CeqlQuery, query_text
-from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow
+from cerlab.model.clauses import EventWindow
 from cerlab.testing import smallest
 from cerlab.testing.features import ALONE
+from proofs_tests.fuzz.test_wrong_engines import exclusive
 
 pytestmark = pytest.mark.filterwarnings("ignore::cerlab.CerlabWarning")
 
@@ -40,19 +41,6 @@ class WrongEngine:
         return AnswerRows(
             tuple({"start": m.start, "end": m.end, "positions": m.positions} for m in answers)
         )
-
-
-def exclusive(query: CeqlQuery) -> CeqlQuery:
-    """Windows as if they did not include their width."""
-    match query.window:
-        case EventWindow(width) if width:
-            return replace(query, window=EventWindow(width - 1))
-        case TimeWindow(width) if width:
-            return replace(query, window=TimeWindow(width - 1))
-        case AttributeWindow(width, name) if width:
-            return replace(query, window=AttributeWindow(width - 0.5, name))
-        case _:
-            return query
 
 
 @pytest.mark.parametrize("seed", range(2))

@@ -175,8 +175,7 @@ def is_caught(engine: Engine, drawn_cases: list[Case]) -> bool:
 def caught(seeds: range) -> dict[str, int]:
     """Return in how many tests of 100 examples each fault is caught."""
     counts = dict.fromkeys(FAULTS, 0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CerlabWarning)
+    with warnings.catch_warnings(action="ignore", category=CerlabWarning):
         for seed in seeds:
             of_shape = {shape: drawn(cases(shape), seed) for shape in (ATTRIBUTES, FAMILY)}
             for name, (shape, engine) in FAULTS.items():

@@ -17,7 +17,7 @@ import pytest
 
 import cerlab
 from cerlab.evaluate import thresholds
-from proofs_tests.suite import Suite
+from proofs_tests.suite import Suite, random_suite
 
 THREADS = 8
 TEXTS = (
@@ -204,42 +204,39 @@ SESSIONS: dict[str, tuple[Callable[[], Any], Callable[[Any], list[tuple[int, int
 
 
 @pytest.mark.parametrize("kind", SESSIONS)
-def test_a_session_takes_one_push_at_a_time_or_refuses(kind: str, suite: Suite) -> None:
+@random_suite(200)
+def test_a_session_takes_one_push_at_a_time_or_refuses(kind: str, rng: Random) -> bool:
     make, places_of = SESSIONS[kind]
+    session = make()
+    sizes = [[rng.choice((1, 3, 20)) for _ in range(4)] for _ in range(THREADS)]
 
-    def case(rng: Random) -> bool:
-        session = make()
-        sizes = [[rng.choice((1, 3, 20)) for _ in range(4)] for _ in range(THREADS)]
+    def work(thread: int) -> Callable[[], list[list[tuple[int, int]]]]:
+        def run() -> list[list[tuple[int, int]]]:
+            read = []
+            for n, size in enumerate(sizes[thread]):
+                value = 10 * thread + n if kind != "answers" else 0
+                try:
+                    result = session.push([{"type": "A", "v": value}] * size)
+                    session.state()
+                except cerlab.UsageError as refusal:
+                    assert refusal.code == "CER0833"  # noqa: PT017
+                    continue
+                places = places_of(result)
+                assert [each for _, each in places] == [value] * size
+                read.append(places)
+            return read
 
-        def work(thread: int) -> Callable[[], list[list[tuple[int, int]]]]:
-            def run() -> list[list[tuple[int, int]]]:
-                read = []
-                for n, size in enumerate(sizes[thread]):
-                    value = 10 * thread + n if kind != "answers" else 0
-                    try:
-                        result = session.push([{"type": "A", "v": value}] * size)
-                        session.state()
-                    except cerlab.UsageError as refusal:
-                        assert refusal.code == "CER0833"  # noqa: PT017
-                        continue
-                    places = places_of(result)
-                    assert [each for _, each in places] == [value] * size
-                    read.append(places)
-                return read
+        return run
 
-            return run
-
-        pushes = [each for read in in_threads([work(n) for n in range(THREADS)]) for each in read]
-        for places in pushes:
-            first = places[0][0]
-            assert [at for at, _ in places] == list(range(first, first + len(places)))
-        taken = sorted(at for places in pushes for at, _ in places)
-        assert len(set(taken)) == len(taken)
-        assert taken[-1] < session.pushed
-        assert places_of(session.push([{"type": "A", "v": 0}])) == [(session.pushed - 1, 0)]
-        return bool(taken)
-
-    suite.run(case, deep_count=200)
+    pushes = [each for read in in_threads([work(n) for n in range(THREADS)]) for each in read]
+    for places in pushes:
+        first = places[0][0]
+        assert [at for at, _ in places] == list(range(first, first + len(places)))
+    taken = sorted(at for places in pushes for at, _ in places)
+    assert len(set(taken)) == len(taken)
+    assert taken[-1] < session.pushed
+    assert places_of(session.push([{"type": "A", "v": 0}])) == [(session.pushed - 1, 0)]
+    return bool(taken)
 
 
 @pytest.mark.parametrize("kind", SESSIONS)

@@ -14,7 +14,7 @@ from cerlab.engine.answers import AnswerBatch, BatchedAnswers, join_answers
 from cerlab.io import record, text_writer
 from cerlab.io.answers import line_of, table_of_batches
 from cerlab.model.answer import by_end, in_order
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 
 
 def random_answers(rng: Random) -> list[ComplexEvent]:
@@ -49,34 +49,30 @@ def cut(answers: list[ComplexEvent], rng: Random) -> list[AnswerBatch]:
     return [batch_of(answers[begin:end], rng) for begin, end in bounds]
 
 
-def test_answers_by_columns_are_those_one_by_one(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        answers = random_answers(rng)
-        batches = cut(answers, rng)
-        assert [answer for batch in batches for answer in batch] == answers
-        assert list(BatchedAnswers(batches)) == answers
-        assert list(join_answers(batches)) == answers
-        assert in_order(BatchedAnswers(batches)) == sorted(answers, key=by_end)
-        limit = rng.randrange(6)
-        assert in_order(BatchedAnswers(batches), limit) == sorted(answers[:limit], key=by_end)
-        some = BatchedAnswers(batches)
-        assert [next(some, None) for _ in range(len(answers) + 1)] == [*answers, None]
-        return bool(answers)
-
-    suite.run(case, deep_count=2_000)
+@random_suite(2_000)
+def test_answers_by_columns_are_those_one_by_one(rng: Random) -> bool:
+    answers = random_answers(rng)
+    batches = cut(answers, rng)
+    assert [answer for batch in batches for answer in batch] == answers
+    assert list(BatchedAnswers(batches)) == answers
+    assert list(join_answers(batches)) == answers
+    assert in_order(BatchedAnswers(batches)) == sorted(answers, key=by_end)
+    limit = rng.randrange(6)
+    assert in_order(BatchedAnswers(batches), limit) == sorted(answers[:limit], key=by_end)
+    some = BatchedAnswers(batches)
+    assert [next(some, None) for _ in range(len(answers) + 1)] == [*answers, None]
+    return bool(answers)
 
 
-def test_lines_are_the_same_bytes(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
-    def case(rng: Random) -> bool:
-        answers = random_answers(rng)
-        by_batch, by_one = io.StringIO(), io.StringIO()
-        monkeypatch.setattr(text_writer, "SOME_LINES", rng.choice((1, 3, 1 << 15)))
-        for batch in cut(answers, rng):
-            text_writer.ndjson_rows(table_of_batches([batch]), by_batch)
-        for answer in answers:
-            by_one.write(line_of(answer.start, answer.end, list(answer.positions)))
-        expected = "".join(json.dumps(record(answer)) + "\n" for answer in answers)
-        assert by_batch.getvalue() == by_one.getvalue() == expected
-        return bool(answers)
-
-    suite.run(case, deep_count=2_000)
+@random_suite(2_000)
+def test_lines_are_the_same_bytes(rng: Random, monkeypatch: pytest.MonkeyPatch) -> bool:
+    answers = random_answers(rng)
+    by_batch, by_one = io.StringIO(), io.StringIO()
+    monkeypatch.setattr(text_writer, "SOME_LINES", rng.choice((1, 3, 1 << 15)))
+    for batch in cut(answers, rng):
+        text_writer.ndjson_rows(table_of_batches([batch]), by_batch)
+    for answer in answers:
+        by_one.write(line_of(answer.start, answer.end, list(answer.positions)))
+    expected = "".join(json.dumps(record(answer)) + "\n" for answer in answers)
+    assert by_batch.getvalue() == by_one.getvalue() == expected
+    return bool(answers)

@@ -10,7 +10,7 @@ import pytest
 
 import cerlab
 from cerlab.model.columns import only_used
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 
 
 def events(count: int) -> list[dict[str, Any]]:
@@ -34,18 +34,16 @@ def test_groups_are_of_answers(is_table: bool) -> None:
     assert sorted(lists["a.n"].chunk(0).values.dictionary.to_pylist()) == ["buyer"]
 
 
-def test_random_dictionaries(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        texts = [f"t{n}" for n in range(rng.randrange(1, 9))]
-        codes = [rng.choice((None, *range(len(texts)))) for _ in range(rng.randrange(12))]
-        kind = rng.choice((pa.int8(), pa.int32()))
-        array = pa.DictionaryArray.from_arrays(pa.array(codes, kind), pa.array(texts))
-        start = rng.randrange(len(codes) + 1)
-        array = array.slice(start)
-        result = only_used(array)
-        assert result.to_pylist() == array.to_pylist()
-        used = {text for text in array.to_pylist() if text is not None}
-        assert set(result.dictionary.to_pylist()) == used
-        return bool(used) and used != set(texts)
-
-    suite.run(case, deep_count=1_000)
+@random_suite(1_000)
+def test_random_dictionaries(rng: Random) -> bool:
+    texts = [f"t{n}" for n in range(rng.randrange(1, 9))]
+    codes = [rng.choice((None, *range(len(texts)))) for _ in range(rng.randrange(12))]
+    kind = rng.choice((pa.int8(), pa.int32()))
+    array = pa.DictionaryArray.from_arrays(pa.array(codes, kind), pa.array(texts))
+    start = rng.randrange(len(codes) + 1)
+    array = array.slice(start)
+    result = only_used(array)
+    assert result.to_pylist() == array.to_pylist()
+    used = {text for text in array.to_pylist() if text is not None}
+    assert set(result.dictionary.to_pylist()) == used
+    return bool(used) and used != set(texts)

@@ -24,7 +24,7 @@ from cerlab.io.options import FileOptions
 from cerlab.model.columns import values_of
 from cerlab.model.stream import TimeAxis, only_timestamp
 from proofs_tests.io.test_bad_data import BAD
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 
 SCHEMA = "CREATE STREAM S { EVENT A { v:int?, n:string?, t:timestamp? }, EVENT B { v:double? } }"
 
@@ -147,19 +147,17 @@ WRITERS: dict[str, Callable[[Random, Path], dict[str, Any]]] = {
 }
 
 
-def test_the_batches_of_a_file_are_the_file(suite: Suite, tmp_path: Path) -> None:
-    def case(rng: Random) -> bool:
-        suffix = rng.choice(list(WRITERS))
-        path = tmp_path / (f"e.{suffix}" if rng.random() < 0.7 else "e")
-        options = WRITERS[suffix](rng, path)
-        whole = Stream.read(path, **options)
-        events = in_batches(path, rng.choice((1, 2, 3, 7, 100)), **options)
-        assert event_texts(events) == event_texts(whole), (suffix, path.read_bytes())
-        length = Source(path).length
-        assert length == (len(events) if suffix in ("parquet", "arrow") else None)
-        return bool(events)
-
-    suite.run(case, deep_count=10_000)
+@random_suite(10_000)
+def test_the_batches_of_a_file_are_the_file(rng: Random, tmp_path: Path) -> bool:
+    suffix = rng.choice(list(WRITERS))
+    path = tmp_path / (f"e.{suffix}" if rng.random() < 0.7 else "e")
+    options = WRITERS[suffix](rng, path)
+    whole = Stream.read(path, **options)
+    events = in_batches(path, rng.choice((1, 2, 3, 7, 100)), **options)
+    assert event_texts(events) == event_texts(whole), (suffix, path.read_bytes())
+    length = Source(path).length
+    assert length == (len(events) if suffix in ("parquet", "arrow") else None)
+    return bool(events)
 
 
 def test_columns_stay_columns(tmp_path: Path) -> None:
@@ -366,41 +364,37 @@ def test_the_time_is_known_from_declarations(tmp_path: Path) -> None:
         assert time_of(source, SCHEMA) == TimeAxis("t")
 
 
-def test_the_only_moments_are_found_in_columns(suite: Suite, tmp_path: Path) -> None:
+@random_suite(1_000)
+def test_the_only_moments_are_found_in_columns(rng: Random, tmp_path: Path) -> bool:
     """A stream tells the time attribute that its events tell, and makes none of them."""
-
-    def case(rng: Random) -> bool:
-        count = rng.randrange(1, 4)
-        kinds: dict[str, list[Any]] = {
-            "day": [date(2020, 1, 1)],
-            "moment": [datetime(2020, 1, 1), datetime(2020, 1, 2)],
-            "number": [1, 2],
-            "text": ["2020-01-01"],
-            "list": [[datetime(2020, 1, 1)]],
-        }
-        likely = ("day", "moment", "moment", "number", "text", "list")
-        drawn = {name: kinds[rng.choice(likely)] for name in rng.sample("tuv", 2)}
-        columns = {
-            name: [rng.choice([*values, None]) for _ in range(count)]
-            for name, values in drawn.items()
-        }
-        table = pa.table({"type": ["A"] * count, **columns})
-        path = tmp_path / f"e.{rng.choice(('parquet', 'arrow'))}"
-        if path.suffix == ".parquet":
-            parquet.write_table(table, path)
-        else:
-            feather.write_feather(table, path)
-        dicts = [{n: v for n, v in row.items() if type(v) is not list} for row in table.to_pylist()]
-        axes = set()
-        for stream in (Stream.read(path), Stream(table), Stream(dicts)):
-            made = stream._events
-            axes.add(only_timestamp(stream))
-            assert stream._events is made, columns
-            axes.add(only_timestamp(iter(stream)))
-        assert len(axes) == 1, columns
-        return axes != {None}
-
-    suite.run(case, deep_count=1_000)
+    count = rng.randrange(1, 4)
+    kinds: dict[str, list[Any]] = {
+        "day": [date(2020, 1, 1)],
+        "moment": [datetime(2020, 1, 1), datetime(2020, 1, 2)],
+        "number": [1, 2],
+        "text": ["2020-01-01"],
+        "list": [[datetime(2020, 1, 1)]],
+    }
+    likely = ("day", "moment", "moment", "number", "text", "list")
+    drawn = {name: kinds[rng.choice(likely)] for name in rng.sample("tuv", 2)}
+    columns = {
+        name: [rng.choice([*values, None]) for _ in range(count)] for name, values in drawn.items()
+    }
+    table = pa.table({"type": ["A"] * count, **columns})
+    path = tmp_path / f"e.{rng.choice(('parquet', 'arrow'))}"
+    if path.suffix == ".parquet":
+        parquet.write_table(table, path)
+    else:
+        feather.write_feather(table, path)
+    dicts = [{n: v for n, v in row.items() if type(v) is not list} for row in table.to_pylist()]
+    axes = set()
+    for stream in (Stream.read(path), Stream(table), Stream(dicts)):
+        made = stream._events
+        axes.add(only_timestamp(stream))
+        assert stream._events is made, columns
+        axes.add(only_timestamp(iter(stream)))
+    assert len(axes) == 1, columns
+    return axes != {None}
 
 
 @pytest.mark.parametrize("form", ["parquet", "csv"])

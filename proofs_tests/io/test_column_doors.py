@@ -20,8 +20,9 @@ import pytest
 import cerlab
 from cerlab import Stream
 from cerlab.io import batches
+from proofs_tests.command import command
 from proofs_tests.io.test_doors import Files as Texts
-from proofs_tests.io.test_doors import check_converted, check_rows, check_run, command, outcome
+from proofs_tests.io.test_doors import check_converted, check_rows, check_run, outcome
 from proofs_tests.io.test_every_type import VALUES, column
 from proofs_tests.suite import Suite
 
@@ -164,6 +165,5 @@ def test_the_same_events_by_every_door(
         check_converted(converted, out.suffix[1:], texts, out, {}, expected[0])
         return bool(expected[0])
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         suite.run(case, deep_count=2_000)

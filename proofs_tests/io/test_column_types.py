@@ -23,7 +23,7 @@ from cerlab.io import batches
 from cerlab.io.conversion import RowReading
 from cerlab.io.text_reader import plain_events
 from proofs_tests.io.test_text import EVERY
-from proofs_tests.suite import Suite
+from proofs_tests.suite import Suite, random_suite
 
 TYPES = {"int64": int, "double": float, "boolean": bool, "timestamp": cerlab.Timestamp, "text": str}
 
@@ -111,8 +111,7 @@ def test_a_column_has_the_first_type_that_fits_its_cells(
     doors = [lambda: [Stream.read(path)], lambda: batches(path, size=1)]
     doors += [lambda: batches(path, size=7), lambda: batches("-")]
     for door in doors:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
+        with warnings.catch_warnings(record=True, action="always") as caught:
             check(case, [event.attributes["v"] for part in door() for event in part])
         assert [str(each.message)[:7] for each in caught] == [case.warned] * bool(case.warned)
 
@@ -181,31 +180,26 @@ ODD = re.compile(r"(?i)[+-]?nan|\d{4}-\d\d-\d\d.*|[+-]?\d{19,}")
 """Cells that pandas reads otherwise: NaN, times, integers beyond 63 bits."""
 
 
-def test_random_files_are_read_as_by_pandas(tmp_path: Path, suite: Suite) -> None:
+@random_suite(5_000)
+def test_random_files_are_read_as_by_pandas(tmp_path: Path, rng: Random) -> bool:
     """With the same NULLs and the same rounding of decimals."""
-
-    def case(rng: Random) -> bool:
-        path = tmp_path / "e.csv"
-        names = rng.sample(("v", "w", "größe", "id"), rng.randrange(1, 4))
-        pools = [[c for c in rng.choice(POOLS) if not ODD.fullmatch(c)] for _ in names]
-        rows = [
-            [rng.choice(pool) if rng.random() < 0.9 else "" for pool in pools]
-            for _ in range(rng.randrange(12))
-        ]
-        text = "\n".join([",".join(["type", *names]), *(",".join(["A", *row]) for row in rows)])
-        path.write_text(text + "\n")
-        frame = pd.read_csv(
-            path, na_values=[""], keep_default_na=False, float_precision="round_trip"
-        )
-        for part in (Stream.read(path), *batches(path, size=3)):
-            for event in part:
-                assert set(event.attributes) == set(names)
-        for name in names:
-            ours = [event.attributes[name] for event in Stream.read(path)]
-            assert list(map(same, ours)) == list(map(same, frame[name].tolist())), text
-        return bool(rows)
-
-    suite.run(case, deep_count=5_000)
+    path = tmp_path / "e.csv"
+    names = rng.sample(("v", "w", "größe", "id"), rng.randrange(1, 4))
+    pools = [[c for c in rng.choice(POOLS) if not ODD.fullmatch(c)] for _ in names]
+    rows = [
+        [rng.choice(pool) if rng.random() < 0.9 else "" for pool in pools]
+        for _ in range(rng.randrange(12))
+    ]
+    text = "\n".join([",".join(["type", *names]), *(",".join(["A", *row]) for row in rows)])
+    path.write_text(text + "\n")
+    frame = pd.read_csv(path, na_values=[""], keep_default_na=False, float_precision="round_trip")
+    for part in (Stream.read(path), *batches(path, size=3)):
+        for event in part:
+            assert set(event.attributes) == set(names)
+    for name in names:
+        ours = [event.attributes[name] for event in Stream.read(path)]
+        assert list(map(same, ours)) == list(map(same, frame[name].tolist())), text
+    return bool(rows)
 
 
 KINDS = {

@@ -12,7 +12,7 @@ import re
 import sys
 import warnings
 from collections.abc import Callable, Sequence
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import redirect_stderr
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
@@ -22,9 +22,9 @@ import pytest
 
 import cerlab
 from cerlab import Stream
-from cerlab.cli import main
 from cerlab.io import batches, row_text
 from cerlab.model.columns import values_of
+from proofs_tests.command import command
 from proofs_tests.io.test_text import reading, typed_events
 from proofs_tests.suite import Suite
 
@@ -139,8 +139,7 @@ def outcome(read: Callable[..., Any], options: dict[str, Any], *, quarantine: bo
             **options,
             "quarantine": lambda row, e: aside.append((row.rstrip("\r\n"), e.code)),
         }
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         try:
             events = typed_events([event for part in read(options) for event in part])
         except cerlab.BadData as error:
@@ -170,8 +169,7 @@ def check_rows(paths: list[Path], expected: Any, *, mixed: bool = False) -> None
 
     `mixed`: a column is of integers in one file and of doubles in another, perhaps without rows.
     """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         doors: tuple[Callable[[], pa.Table], ...] = (
             lambda: cerlab.match_recognize(EVERY_ROW, paths),
             lambda: cerlab.sql(f"SELECT * FROM e {EVERY_ROW}", {"e": paths}),
@@ -209,14 +207,6 @@ def present(row: list[tuple[str, Any]]) -> list[tuple[str, str, str]]:
     return [(name, type(v).__name__, repr(v)) for name, v in row if v is not None]
 
 
-def command(*words: object) -> tuple[int, str, str]:
-    """Return the exit status, the output and the messages of a command."""
-    out, errors = io.StringIO(), io.StringIO()
-    with redirect_stdout(out), redirect_stderr(errors):
-        status = main([*map(str, words)])
-    return status, out.getvalue(), errors.getvalue()
-
-
 def check_commands(
     rng: Random, case: Files, paths: list[Path], expected: Any, quarantine: bool, folder: Path
 ) -> None:
@@ -251,8 +241,7 @@ def check_commands(
 
 def check_run(ran: tuple[int, str, str], paths: list[Path], options: dict[str, Any]) -> None:
     """Check that each event is an answer, with its attributes."""
-    with warnings.catch_warnings(), redirect_stderr(io.StringIO()):
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"), redirect_stderr(io.StringIO()):
         events = list(Stream.read(paths, **options))
     status, lines, errors = ran
     assert status == 0, errors
@@ -290,8 +279,7 @@ def check_converted(
         return
     if not events and kind != "csv":  # a file without lines has no events to read
         return
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         back = typed_events(Stream.read(out, **options))
     doubles = {n for n, each in kinds if each == "float"}
     assert [as_doubles(event, doubles) for event in back] == [

@@ -19,7 +19,7 @@ from cerlab import Duration
 from cerlab.cli import main
 from cerlab.io.sink import open_sink
 from cerlab.model.event import duration_of_text, to_value
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 
 SECOND = 10**9
 
@@ -55,13 +55,11 @@ def test_text_of_iso_8601(text: str, nanoseconds: int | None) -> None:
     assert duration_of_text(text) == (None if nanoseconds is None else Duration(nanoseconds))
 
 
-def test_text_of_a_duration_reads_back(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        duration = Duration(rng.choice((1, -1)) * rng.randrange(10 ** rng.randrange(1, 22)))
-        assert duration_of_text(str(duration)) == duration
-        return duration.nanoseconds != 0
-
-    suite.run(case, deep_count=2_000)
+@random_suite(2_000)
+def test_text_of_a_duration_reads_back(rng: Random) -> bool:
+    duration = Duration(rng.choice((1, -1)) * rng.randrange(10 ** rng.randrange(1, 22)))
+    assert duration_of_text(str(duration)) == duration
+    return duration.nanoseconds != 0
 
 
 EVENTS = [
@@ -156,8 +154,7 @@ def test_a_warning_names_the_literal(predicate: str, said: str, columns: bool) -
     events: Any = EVENTS
     if columns:
         events = pa.table({name: [each[name] for each in EVENTS] for name in EVENTS[0]})
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         cerlab.evaluate(f"A FILTER A[{predicate}]", events)
     never = [str(w.message) for w in caught if "CER0907" in str(w.message)]
     assert len(never) == bool(said)
@@ -185,8 +182,7 @@ def test_a_warning_of_compared_labels_names_the_literal(
     events: Any = [{**EVENTS[0], "only_a": 1}, {**EVENTS[-1], "type": "B", "only_b": 3}]
     if columns:
         events = pa.Table.from_pylist([{"only_a": None, "only_b": None, **each} for each in events])
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         cerlab.evaluate(f"A AS a ; B AS b FILTER {comparison}", events)
     never = [str(w.message) for w in caught if "CER0907" in str(w.message)]
     assert len(never) == bool(said)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
 import json
 import math
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import redirect_stdout
 from datetime import date, datetime
 from decimal import Decimal
 from functools import partial
@@ -23,11 +22,11 @@ import pytest
 
 import cerlab
 from cerlab import Event
-from cerlab.cli import main
 from cerlab.io.answers import json_value
 from cerlab.io.sink import open_sink
 from cerlab.model.event import value_of
-from proofs_tests.suite import Suite
+from proofs_tests.command import command
+from proofs_tests.suite import random_suite
 
 WORDS = [
     "",
@@ -157,77 +156,62 @@ def refusals(text: str, names: set[str], codes: tuple[str, ...]) -> None:
     assert any(f"'{name}'" in text for name in names), text
 
 
-@contextlib.contextmanager
-def captured() -> Iterator[tuple[io.StringIO, io.StringIO]]:
-    out, error = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(error):
-        yield out, error
-
-
-@pytest.mark.filterwarnings("ignore:CER09")
-def test_equal_or_refused_by_name(suite: Suite, tmp_path: Path) -> None:
-    def case(rng: Random) -> bool:
-        table = table_of(rng)
-        names = table.column_names[1:]
-        bad = unreadable(table)
-        stream = cerlab.Stream(table)
-        # iteration: as pyarrow has the values, or an error that names the column
-        for event in stream:
-            assert list(event.attributes) == names
-            if bad:
-                with pytest.raises(cerlab.BadData) as caught:
-                    dict(event.attributes)
-                refusals(str(caught.value), bad, ("CER0741", "CER0720"))
-        source = tmp_path / rng.choice(("e.arrow", "e.parquet"))
-        try:
-            if source.suffix == ".arrow":
-                feather.write_feather(table, source, compression="uncompressed")
-            else:
-                parquet.write_table(table, source)
-        except (pa.ArrowException, OSError):  # a type that the format lacks
-            return True
-        if not bad:
-            events = list(stream)
-            assert values_of(list(cerlab.Stream(stream.to_arrow())), names) == values_of(
-                events, names
-            )
-            for name in names:
-                for event, value in zip(events, table.column(name), strict=True):
-                    assert exact(event.attributes[name]) == exact(of_arrow(value)), (name, value)
-        for kind in ("csv", "ndjson", "core", "parquet", "arrow"):
-            target = tmp_path / f"out.{kind}"
-            target.unlink(missing_ok=True)
-            with captured() as (_, error):
-                status = main(["convert", str(source), str(target)])
-            if status:
-                assert status == 2
-                codes = ("CER0749",) if not bad else ("CER0741", "CER0720", "CER0749")
-                refusals(error.getvalue(), set(names), (*codes, "CER0740"))
-                assert not target.exists()
-                assert bad or kind in ("csv", "ndjson", "core"), error.getvalue()
-                continue
-            assert not bad or not table.num_rows, f"{kind} lost {bad}"
-            if target.stat().st_size:
-                again = list(cerlab.Stream.read(target))
-                assert values_of(again, names) == values_of(list(stream), names), (kind, table)
-        with captured() as (out, error):
-            status = main(["run", "A", str(source), "--events", "-q"])
-        has_answers = "A" in table.column("type").to_pylist()
-        if bad and has_answers:
-            assert status == 2
-            refusals(error.getvalue(), bad, ("CER0741", "CER0720"))
+@pytest.mark.filterwarnings("ignore::cerlab.CerlabWarning")
+@random_suite(2_000)
+def test_equal_or_refused_by_name(rng: Random, tmp_path: Path) -> bool:
+    table = table_of(rng)
+    names = table.column_names[1:]
+    bad = unreadable(table)
+    stream = cerlab.Stream(table)
+    # iteration: as pyarrow has the values, or an error that names the column
+    for event in stream:
+        assert list(event.attributes) == names
+        if bad:
+            with pytest.raises(cerlab.BadData) as caught:
+                dict(event.attributes)
+            refusals(str(caught.value), bad, ("CER0741", "CER0720"))
+    source = tmp_path / rng.choice(("e.arrow", "e.parquet"))
+    try:
+        if source.suffix == ".arrow":
+            feather.write_feather(table, source, compression="uncompressed")
         else:
-            assert status == 0, error.getvalue()
-            for line in filter(None, out.getvalue().split("\n")):
-                for shown in json.loads(line)["events"]:
-                    own = stream[shown["position"]].attributes
-                    wanted = {name: json_value(value) for name, value in own.items()}
-                    assert json.dumps({n: shown[n] for n in names}) == json.dumps(wanted)
-        return bool(table.num_rows)
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", cerlab.CerlabWarning)
-        suite.run(case, deep_count=2_000)
+            parquet.write_table(table, source)
+    except (pa.ArrowException, OSError):  # a type that the format lacks
+        return True
+    if not bad:
+        events = list(stream)
+        assert values_of(list(cerlab.Stream(stream.to_arrow())), names) == values_of(events, names)
+        for name in names:
+            for event, value in zip(events, table.column(name), strict=True):
+                assert exact(event.attributes[name]) == exact(of_arrow(value)), (name, value)
+    for kind in ("csv", "ndjson", "core", "parquet", "arrow"):
+        target = tmp_path / f"out.{kind}"
+        target.unlink(missing_ok=True)
+        status, _, error = command("convert", source, target)
+        if status:
+            assert status == 2
+            codes = ("CER0749",) if not bad else ("CER0741", "CER0720", "CER0749")
+            refusals(error, set(names), (*codes, "CER0740"))
+            assert not target.exists()
+            assert bad or kind in ("csv", "ndjson", "core"), error
+            continue
+        assert not bad or not table.num_rows, f"{kind} lost {bad}"
+        if target.stat().st_size:
+            again = list(cerlab.Stream.read(target))
+            assert values_of(again, names) == values_of(list(stream), names), (kind, table)
+    status, out, error = command("run", "A", source, "--events", "-q")
+    has_answers = "A" in table.column("type").to_pylist()
+    if bad and has_answers:
+        assert status == 2
+        refusals(error, bad, ("CER0741", "CER0720"))
+    else:
+        assert status == 0, error
+        for line in filter(None, out.split("\n")):
+            for shown in json.loads(line)["events"]:
+                own = stream[shown["position"]].attributes
+                wanted = {name: json_value(value) for name, value in own.items()}
+                assert json.dumps({n: shown[n] for n in names}) == json.dumps(wanted)
+    return bool(table.num_rows)
 
 
 def of_arrow(value: Any) -> Any:
@@ -252,40 +236,36 @@ def of_arrow(value: Any) -> Any:
 
 def text_of(stream: cerlab.Stream, form: str) -> str:
     """Return the lines of a stream, or the error."""
-    with captured() as (out, _):
-        try:
-            with open_sink(None, form) as sink:
-                sink.events(stream)
-        except cerlab.CerlabError as error:
-            return str(error)
+    try:
+        with redirect_stdout(io.StringIO()) as out, open_sink(None, form) as sink:
+            sink.events(stream)
+    except cerlab.CerlabError as error:
+        return str(error)
     return out.getvalue()
 
 
 @pytest.mark.filterwarnings("ignore:CER09")
-def test_columns_of_text_become_the_text_of_their_events(suite: Suite, tmp_path: Path) -> None:
+@random_suite(1_000)
+def test_columns_of_text_become_the_text_of_their_events(rng: Random, tmp_path: Path) -> bool:
     """Events of NDJSON may lack attributes, which stay away; all events of a CSV have all."""
-
-    def case(rng: Random) -> bool:
-        rows, streams = [], ["S", None][: rng.randrange(1, 3)]
-        for _ in range(rng.randrange(1, 12)):
-            row = {"type": rng.choice("AB"), "stream": rng.choice(streams)}
-            row |= {name: rng.choice(values) for name, values in CELLS.items()}
-            lacks = rng.random() < 0.1 and rng.choice([*CELLS])
-            rows.append({name: value for name, value in row.items() if name != lacks})
-        names = ("type", "stream", *CELLS)
-        lines = [names, *(["" if row.get(n) is None else row[n] for n in names] for row in rows)]
-        texts = {
-            "csv": "".join(",".join(map(str, line)) + "\n" for line in lines),
-            "ndjson": "".join(json.dumps(row) + "\n" for row in rows),
-        }
-        for kind, text in texts.items():
-            (tmp_path / f"e.{kind}").write_text(text)
-            stream = cerlab.Stream.read(tmp_path / f"e.{kind}")
-            for form in texts:
-                assert text_of(stream, form) == text_of(cerlab.Stream([*stream]), form), text
-        return True
-
-    suite.run(case, deep_count=1_000)
+    rows, streams = [], ["S", None][: rng.randrange(1, 3)]
+    for _ in range(rng.randrange(1, 12)):
+        row = {"type": rng.choice("AB"), "stream": rng.choice(streams)}
+        row |= {name: rng.choice(values) for name, values in CELLS.items()}
+        lacks = rng.random() < 0.1 and rng.choice([*CELLS])
+        rows.append({name: value for name, value in row.items() if name != lacks})
+    names = ("type", "stream", *CELLS)
+    lines = [names, *(["" if row.get(n) is None else row[n] for n in names] for row in rows)]
+    texts = {
+        "csv": "".join(",".join(map(str, line)) + "\n" for line in lines),
+        "ndjson": "".join(json.dumps(row) + "\n" for row in rows),
+    }
+    for kind, text in texts.items():
+        (tmp_path / f"e.{kind}").write_text(text)
+        stream = cerlab.Stream.read(tmp_path / f"e.{kind}")
+        for form in texts:
+            assert text_of(stream, form) == text_of(cerlab.Stream([*stream]), form), text
+    return True
 
 
 CELLS: dict[str, list[Any]] = {
@@ -298,17 +278,14 @@ CELLS: dict[str, list[Any]] = {
 
 
 @pytest.mark.filterwarnings("ignore:CER09")
-def test_columns_become_the_text_of_their_events(suite: Suite) -> None:
+@random_suite(20_000, needs_answers=0.25)
+def test_columns_become_the_text_of_their_events(rng: Random) -> bool | None:
     """The same lines, or the same error, from the columns of a table as from single events."""
-
-    def case(rng: Random) -> bool | None:
-        table = table_of(rng)
-        if unreadable(table) or not len(table):
-            return None
-        stream = cerlab.Stream(table)
-        texts = [text_of(stream, form) for form in ("csv", "ndjson")]
-        events = cerlab.Stream([*stream])
-        assert texts == [text_of(events, form) for form in ("csv", "ndjson")], table.schema
-        return any(not text.startswith("CER") for text in texts)
-
-    suite.run(case, deep_count=20_000, needs_answers=0.25)
+    table = table_of(rng)
+    if unreadable(table) or not len(table):
+        return None
+    stream = cerlab.Stream(table)
+    texts = [text_of(stream, form) for form in ("csv", "ndjson")]
+    events = cerlab.Stream([*stream])
+    assert texts == [text_of(events, form) for form in ("csv", "ndjson")], table.schema
+    return any(not text.startswith("CER") for text in texts)

@@ -18,7 +18,7 @@ import cerlab
 from cerlab.cli import main
 from cerlab.io.names import NULL_KEY, files_of
 from proofs_tests.command import Cli
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 
 EVERY_ROW = "MATCH_RECOGNIZE (ALL ROWS PER MATCH PATTERN (A))"
 FORMATS = ("csv", "ndjson", "core", "parquet", "arrow")
@@ -177,30 +177,27 @@ def test_every_door_takes_files_folders_and_patterns(form: str, tmp_path: Path, 
 KEYS = ("1", "02", "x y", "a/b", "1.5", "true", "2020-01-01", "é%", "")
 
 
-def test_a_folder_is_the_file_with_its_keys_as_cells(suite: Suite, tmp_path: Path) -> None:
+@random_suite(2_000)
+def test_a_folder_is_the_file_with_its_keys_as_cells(rng: Random, tmp_path: Path) -> bool:
     """Read a drawn tree, and one CSV that has the keys as its last columns."""
-
-    def case(rng: Random) -> bool:
-        folder = tmp_path / str(rng.getrandbits(64))
-        names = rng.sample(("k", "day", "site"), rng.randrange(1, 3))
-        pools = {name: rng.sample(KEYS, rng.choice((1, 2, 2, 3))) for name in names}
-        every: dict[str, list[list[str]]] = {}
-        for _ in range(rng.randrange(1, 5)):
-            keys = [rng.choice(pools[name]) for name in names]
-            values = [quote(key, safe="") or NULL_KEY for key in keys]
-            parts = [f"{name}={value}" for name, value in zip(names, values, strict=True)]
-            form = rng.choice(("csv", "csv", "core"))
-            path = folder.joinpath(*parts, f"e{rng.randrange(3)}.{form}")
-            cells = [str(rng.choice((1, 2, "x", 2.5))) for _ in range(rng.randrange(1, 4))]
-            write(path, [{"type": "A", "v": cell} for cell in cells])
-            every[str(path)] = [["A", cell, *keys] for cell in cells]
-        ordered = [every[str(file.path)] for file in files_of(folder)]
-        lines = [["type", "v", *names], *(row for rows in ordered for row in rows)]
-        (tmp_path / "one.csv").write_text("".join(",".join(line) + "\n" for line in lines))
-        assert typed(events(folder)) == typed(events(tmp_path / "one.csv")), lines
-        return len(every) > 1
-
-    suite.run(case, deep_count=2_000)
+    folder = tmp_path / str(rng.getrandbits(64))
+    names = rng.sample(("k", "day", "site"), rng.randrange(1, 3))
+    pools = {name: rng.sample(KEYS, rng.choice((1, 2, 2, 3))) for name in names}
+    every: dict[str, list[list[str]]] = {}
+    for _ in range(rng.randrange(1, 5)):
+        keys = [rng.choice(pools[name]) for name in names]
+        values = [quote(key, safe="") or NULL_KEY for key in keys]
+        parts = [f"{name}={value}" for name, value in zip(names, values, strict=True)]
+        form = rng.choice(("csv", "csv", "core"))
+        path = folder.joinpath(*parts, f"e{rng.randrange(3)}.{form}")
+        cells = [str(rng.choice((1, 2, "x", 2.5))) for _ in range(rng.randrange(1, 4))]
+        write(path, [{"type": "A", "v": cell} for cell in cells])
+        every[str(path)] = [["A", cell, *keys] for cell in cells]
+    ordered = [every[str(file.path)] for file in files_of(folder)]
+    lines = [["type", "v", *names], *(row for rows in ordered for row in rows)]
+    (tmp_path / "one.csv").write_text("".join(",".join(line) + "\n" for line in lines))
+    assert typed(events(folder)) == typed(events(tmp_path / "one.csv")), lines
+    return len(every) > 1
 
 
 def typed(some: list[tuple[str, dict[str, Any]]]) -> list[Any]:

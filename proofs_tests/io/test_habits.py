@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import cerlab
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 
 EVENTS: list[dict[str, Any]] = [
     {"type": "A", "n": "x; y", "v": 1},
@@ -58,18 +58,16 @@ def test_a_header_with_several_delimiters_has_the_comma_or_the_most_frequent(
 
 
 @pytest.mark.parametrize("indent", [None, 2])
-def test_an_array_of_json(indent: int | None, tmp_path: Path, suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        events = [
-            {"type": "A", "v": rng.choice([1, 2.5, "], [", "\n{", None, True]), "n": f"é{k}"}
-            for k in range(rng.randrange(4))
-        ]
-        path = tmp_path / "e.json"
-        path.write_text(json.dumps(events, indent=indent))
-        assert rows(cerlab.Stream.read(path)) == rows(cerlab.Stream(events))
-        return bool(events)
-
-    suite.run(case, deep_count=400)
+@random_suite(400)
+def test_an_array_of_json(indent: int | None, tmp_path: Path, rng: Random) -> bool:
+    events = [
+        {"type": "A", "v": rng.choice([1, 2.5, "], [", "\n{", None, True]), "n": f"é{k}"}
+        for k in range(rng.randrange(4))
+    ]
+    path = tmp_path / "e.json"
+    path.write_text(json.dumps(events, indent=indent))
+    assert rows(cerlab.Stream.read(path)) == rows(cerlab.Stream(events))
+    return bool(events)
 
 
 @pytest.mark.parametrize(

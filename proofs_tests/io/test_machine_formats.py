@@ -24,20 +24,18 @@ from proofs_tests.io.machine_cases import (
     rich_predicate,
     tower,
 )
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 
 
-def test_random_machines_are_read_back_exactly(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        A = random_machine(rng, lambda rng: rich_predicate(rng, 2))
-        as_json = machine_to_json(A)
-        again = machine_from_json(as_json)
-        assert exact(again) == exact(A)
-        assert machine_to_json(again) == as_json
-        json.loads(as_json, parse_constant=pytest.fail)  # strict JSON
-        return bool(A.Delta)
-
-    suite.run(case, deep_count=20_000)
+@random_suite(20_000)
+def test_random_machines_are_read_back_exactly(rng: Random) -> bool:
+    A = random_machine(rng, lambda rng: rich_predicate(rng, 2))
+    as_json = machine_to_json(A)
+    again = machine_from_json(as_json)
+    assert exact(again) == exact(A)
+    assert machine_to_json(again) == as_json
+    json.loads(as_json, parse_constant=pytest.fail)  # strict JSON
+    return bool(A.Delta)
 
 
 @pytest.mark.parametrize("value", VALUES, ids=repr)

@@ -27,7 +27,7 @@ from cerlab.predicates import syntax as pred
 from cerlab.predicates.condition import On
 from cerlab.predicates.text import predicate_text
 from proofs_tests.io.machine_cases import random_machine, rich_predicate, tower
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 
 A_OR_B: pred.Predicate = pred.Or(pred.TypeIs("A"), pred.Not(pred.TypeIs("B")))
 LARGE = pred.Comparison(pred.Operator.GT, pred.Attribute("v_1"), pred.Constant(3))
@@ -92,24 +92,21 @@ def test_the_set_of_a_type_and_the_comparison_with_it_are_two_propositions() -> 
     assert "# p0: type = 'A'\n# p1: {" in text
 
 
-def test_the_text_of_a_proposition_reads_back_as_it(suite: Suite) -> None:
+@random_suite(20_000)
+def test_the_text_of_a_proposition_reads_back_as_it(rng: Random) -> bool:
     """As CEQL, where the text does not begin a JSON object; type and stream name sets there."""
-
-    def case(rng: Random) -> bool:
-        atoms = list(pred.atoms(rich_predicate(rng, 2)))
-        for atom in atoms:
-            text = proposition_text(atom)
-            if text.startswith("{"):
-                again = predicate_from_json(json.loads(text, parse_constant=pytest.fail))
-            else:
-                formula, _ = parse_cel(f"A FILTER A[{text}]")
-                assert isinstance(formula, cel.Filter)
-                assert isinstance(formula.condition, On)
-                again = set_of_a_name(formula.condition.predicate)
-            assert repr(again) == repr(atom), text
-        return bool(atoms)
-
-    suite.run(case, deep_count=20_000)
+    atoms = list(pred.atoms(rich_predicate(rng, 2)))
+    for atom in atoms:
+        text = proposition_text(atom)
+        if text.startswith("{"):
+            again = predicate_from_json(json.loads(text, parse_constant=pytest.fail))
+        else:
+            formula, _ = parse_cel(f"A FILTER A[{text}]")
+            assert isinstance(formula, cel.Filter)
+            assert isinstance(formula.condition, On)
+            again = set_of_a_name(formula.condition.predicate)
+        assert repr(again) == repr(atom), text
+    return bool(atoms)
 
 
 def set_of_a_name(P: pred.Predicate) -> pred.Predicate:
@@ -251,22 +248,19 @@ def with_few_labels(A: Machine) -> Machine:
     return type(A)(A.states, tuple(moves), A.I, A.F)
 
 
-def test_mata_text_accepts_the_words_of_the_machine(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        A = with_few_labels(random_machine(rng, small_predicate))
-        mata = MataReader(machine_to_mata(A))
-        bits = list(mata.legend)
-        letters: list[Letter] = [
-            dict(zip(bits, values, strict=True))
-            for values in product((False, True), repeat=len(bits))
-        ]
-        words = [[], *([letter] for letter in letters)]
-        words += [[rng.choice(letters) for _ in range(rng.randrange(2, 5))] for _ in range(20)]
-        language = [word for word in words if accepts(A, word, mata.legend)]
-        assert [word for word in words if mata.accepts(word)] == language
-        return bool(language)
-
-    suite.run(case, deep_count=10_000, needs_answers=0.3)
+@random_suite(10_000, needs_answers=0.3)
+def test_mata_text_accepts_the_words_of_the_machine(rng: Random) -> bool:
+    A = with_few_labels(random_machine(rng, small_predicate))
+    mata = MataReader(machine_to_mata(A))
+    bits = list(mata.legend)
+    letters: list[Letter] = [
+        dict(zip(bits, values, strict=True)) for values in product((False, True), repeat=len(bits))
+    ]
+    words = [[], *([letter] for letter in letters)]
+    words += [[rng.choice(letters) for _ in range(rng.randrange(2, 5))] for _ in range(20)]
+    language = [word for word in words if accepts(A, word, mata.legend)]
+    assert [word for word in words if mata.accepts(word)] == language
+    return bool(language)
 
 
 def test_deep_predicates_are_refused() -> None:

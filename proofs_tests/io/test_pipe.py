@@ -18,7 +18,7 @@ import pytest
 import cerlab
 from cerlab.io import Source, batches, read
 from cerlab.io.text_reader import Blocks
-from proofs_tests.suite import Suite
+from proofs_tests.suite import Suite, random_suite
 
 
 class Pieces(io.RawIOBase):
@@ -46,21 +46,18 @@ def cut(rng: Random, data: bytes) -> list[bytes]:
     return [data[a:b] for a, b in pairwise(cuts)]
 
 
-def test_lines_are_those_of_a_text_file(suite: Suite) -> None:
+@random_suite(20_000)
+def test_lines_are_those_of_a_text_file(rng: Random) -> bool:
     parts = ("a", "é", "😀", "\n", "\r", "\r\n", "\u2028", "\x0b", "\x1c", "\ufeff", "long" * 9)
-
-    def case(rng: Random) -> bool:
-        text = "".join(rng.choice(parts) for _ in range(rng.randrange(12)))
-        data = text.encode()
-        blocks = Blocks(Pieces(cut(rng, data)).read1)
-        lines: list[str] = []
-        while (block := blocks.next()) is not None:
-            lines += io.StringIO(block.decode(), newline="")
-        expected = list(io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig", newline=""))
-        assert lines == expected, repr(text)
-        return bool(expected)
-
-    suite.run(case, deep_count=20_000)
+    text = "".join(rng.choice(parts) for _ in range(rng.randrange(12)))
+    data = text.encode()
+    blocks = Blocks(Pieces(cut(rng, data)).read1)
+    lines: list[str] = []
+    while (block := blocks.next()) is not None:
+        lines += io.StringIO(block.decode(), newline="")
+    expected = list(io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig", newline=""))
+    assert lines == expected, repr(text)
+    return bool(expected)
 
 
 def test_what_has_arrived_is_taken_before_the_next_read(monkeypatch: pytest.MonkeyPatch) -> None:

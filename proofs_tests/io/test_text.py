@@ -335,7 +335,6 @@ def test_an_odd_cell_after_the_types_are_known(
     for by_line in (False, True):
         if by_line:
             monkeypatch.setattr(delimited, "text_columns", refuse)
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
+        with warnings.catch_warnings(record=True, action="always") as caught:
             found.append((outcome(path, whole, {}), [str(each.message) for each in caught]))
     assert found[0] == found[1]

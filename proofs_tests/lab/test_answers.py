@@ -17,7 +17,7 @@ from cerlab.logic.ceql.syntax import query_text
 from cerlab.testing import as_dict
 from cerlab.viz.timeline_value import own_numbers
 from proofs_tests.random_cases import random_case
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 
 WITHOUT = """
 import sys
@@ -66,22 +66,20 @@ def test_events_are_read_from_any_text(text: str, types: str) -> None:
     assert [event.type for event in stream_of(text)] == list(types)
 
 
-def test_answers_are_those_of_evaluate(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        sample = random_case(rng)
-        query, events = query_text(sample.ast), [as_dict(event) for event in sample.stream]
-        text = "\n".join(json.dumps(event) for event in events)
-        reply = answer({"panel": "answers", "query": query, "events": text})
-        try:
-            with warnings.catch_warnings(action="ignore", category=cerlab.CerlabWarning):
-                expected = cerlab.evaluate(query, stream_of(text))
-        except cerlab.CerlabError as error:
-            return _refused_with(error, reply)
-        assert reply["answers"] == [[a.start, a.end, list(a.positions)] for a in expected][:200]
-        assert reply["total"] == str(len(expected))
-        return bool(expected)
-
-    suite.run(case, deep_count=1_000)
+@random_suite(1_000)
+def test_answers_are_those_of_evaluate(rng: Random) -> bool:
+    sample = random_case(rng)
+    query, events = query_text(sample.ast), [as_dict(event) for event in sample.stream]
+    text = "\n".join(json.dumps(event) for event in events)
+    reply = answer({"panel": "answers", "query": query, "events": text})
+    try:
+        with warnings.catch_warnings(action="ignore", category=cerlab.CerlabWarning):
+            expected = cerlab.evaluate(query, stream_of(text))
+    except cerlab.CerlabError as error:
+        return _refused_with(error, reply)
+    assert reply["answers"] == [[a.start, a.end, list(a.positions)] for a in expected][:200]
+    assert reply["total"] == str(len(expected))
+    return bool(expected)
 
 
 def _refused_with(error: cerlab.CerlabError, reply: dict[str, object]) -> bool:

@@ -17,27 +17,8 @@ import pyarrow as pa
 
 from cerlab import Duration, Event, Timestamp, satisfies
 from cerlab.model.event import Value
+from cerlab.predicates import syntax as pred
 from cerlab.predicates.columns import SymbolStage
-from cerlab.predicates.syntax import (
-    EVERYTHING,
-    And,
-    Arithmetic,
-    Attribute,
-    Between,
-    Comparison,
-    Computed,
-    Constant,
-    Expression,
-    Like,
-    Member,
-    Negated,
-    Not,
-    Operator,
-    Or,
-    Predicate,
-    StreamIs,
-    TypeIs,
-)
 from cerlab.testing import ATTRIBUTES, STREAMS, TYPES, random_predicate
 from proofs_tests.kernels import JIT
 
@@ -156,56 +137,60 @@ def vary_layout(rng: Random, array: Any) -> Any:
     return array
 
 
-def random_expression(rng: Random, palette: Palette, depth: int = 2) -> Expression:
+def random_expression(rng: Random, palette: Palette, depth: int = 2) -> pred.Expression:
     if depth == 0 or rng.random() < 0.6:
         is_attribute = rng.random() < 0.6
-        return Attribute(rng.choice("vvw")) if is_attribute else Constant(rng.choice(palette))
+        return (
+            pred.Attribute(rng.choice("vvw"))
+            if is_attribute
+            else pred.Constant(rng.choice(palette))
+        )
     if rng.random() < 0.2:
-        return Negated(random_expression(rng, palette, depth - 1))
+        return pred.Negated(random_expression(rng, palette, depth - 1))
     left, right = (random_expression(rng, palette, depth - 1) for _ in range(2))
-    return Computed(rng.choice(list(Arithmetic)), left, right)
+    return pred.Computed(rng.choice(list(pred.Arithmetic)), left, right)
 
 
-def random_question(rng: Random, palette: Palette, depth: int = 3) -> Predicate:
+def random_question(rng: Random, palette: Palette, depth: int = 3) -> pred.Predicate:
     """A predicate of any shape over v, w, type and stream."""
     choice = rng.randrange(12 if depth else 9)
-    v = Attribute(rng.choice("vvw"))
-    operator = rng.choice(list(Operator))
+    v = pred.Attribute(rng.choice("vvw"))
+    operator = rng.choice(list(pred.Operator))
     match choice:
         case 0:
             return random_predicate(rng, ATTRIBUTES)
         case 1:
-            return rng.choice((TypeIs(rng.choice(TYPES)), StreamIs("S"), EVERYTHING))
+            return rng.choice((pred.TypeIs(rng.choice(TYPES)), pred.StreamIs("S"), pred.EVERYTHING))
         case 2:
-            return Comparison(
+            return pred.Comparison(
                 operator, random_expression(rng, palette), random_expression(rng, palette)
             )
         case 3 | 4:
-            sides = (v, Constant(rng.choice(palette)))
-            return Comparison(operator, *rng.choice((sides, sides[::-1])))
+            sides = (v, pred.Constant(rng.choice(palette)))
+            return pred.Comparison(operator, *rng.choice((sides, sides[::-1])))
         case 5:
-            some = tuple(map(Constant, rng.sample(palette, 3)))
+            some = tuple(map(pred.Constant, rng.sample(palette, 3)))
             operand = v if rng.random() < 0.7 else random_expression(rng, palette)
-            return Member(operand, some, rng.random() < 0.3)
+            return pred.Member(operand, some, rng.random() < 0.3)
         case 6:
             low, high = (
                 None if rng.random() < 0.3 else random_expression(rng, palette, 1) for _ in "ab"
             )
             operand = v if rng.random() < 0.7 else random_expression(rng, palette)
-            return Between(operand, low, high, rng.random() < 0.3)
+            return pred.Between(operand, low, high, rng.random() < 0.3)
         case 7:
-            return Like(v, rng.choice(("a", "^b", "[ab]$", "^$", "é|A")))
+            return pred.Like(v, rng.choice(("a", "^b", "[ab]$", "^$", "é|A")))
         case 8:
             name = rng.choice(("v", "type", "stream"))
-            return Comparison(operator, Attribute(name), Attribute("w"))
+            return pred.Comparison(operator, pred.Attribute(name), pred.Attribute("w"))
         case 9:
-            return Not(random_question(rng, palette, depth - 1))
+            return pred.Not(random_question(rng, palette, depth - 1))
         case _:
             both = (
                 random_question(rng, palette, depth - 1),
                 random_question(rng, palette, depth - 1),
             )
-            return And(*both) if rng.random() < 0.5 else Or(*both)
+            return pred.And(*both) if rng.random() < 0.5 else pred.Or(*both)
 
 
 def random_batch(rng: Random, length: int, palette: Palette = CONSTANTS) -> Batch:
@@ -228,7 +213,7 @@ def random_batch(rng: Random, length: int, palette: Palette = CONSTANTS) -> Batc
     return columns, events
 
 
-def vector(event: Event, predicates: Sequence[Predicate]) -> int:
+def vector(event: Event, predicates: Sequence[pred.Predicate]) -> int:
     return sum(1 << k for k, P in enumerate(predicates) if satisfies(event, P))
 
 

@@ -18,7 +18,7 @@ from cerlab.logic.cel.text import formula_text
 from cerlab.predicates.condition import On
 from cerlab.predicates.syntax import And, Or
 from cerlab.testing import Shape, random_condition, random_events, random_formula, random_predicate
-from proofs_tests.suite import Suite
+from proofs_tests.suite import Suite, random_suite
 
 SHAPE = Shape(depth=2, events=5)
 Law = Callable[[Random, cel.Formula, cel.Formula, cel.Formula], tuple[cel.Formula, cel.Formula]]
@@ -225,21 +225,17 @@ def labels_of(*formulas: cel.Formula) -> list[str]:
 
 
 @pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
-def test_p14(law: Law, suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        for _ in range(
-            4
-        ):  # two filters at once are seldom met: of some draws the first with answers
-            f = random_formula(rng, SHAPE)
-            g, h = (random_formula(rng, Shape(depth=1)) for _ in range(2))
-            left, right = law(rng, f, g, h)
-            S: tuple[Event, ...] = tuple(random_events(rng, left, SHAPE))
-            if expected := valuations(left, S):
-                break
-        assert valuations(right, S) == expected, (formula_text(left), formula_text(right), S)
-        return bool(expected)
-
-    suite.run(case, deep_count=4_000)
+@random_suite(4_000)
+def test_p14(law: Law, rng: Random) -> bool:
+    for _ in range(4):  # two filters at once are seldom met: of some draws the first with answers
+        f = random_formula(rng, SHAPE)
+        g, h = (random_formula(rng, Shape(depth=1)) for _ in range(2))
+        left, right = law(rng, f, g, h)
+        S: tuple[Event, ...] = tuple(random_events(rng, left, SHAPE))
+        if expected := valuations(left, S):
+            break
+    assert valuations(right, S) == expected, (formula_text(left), formula_text(right), S)
+    return bool(expected)
 
 
 def test_what_is_no_law(suite: Suite) -> None:

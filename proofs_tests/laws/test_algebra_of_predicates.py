@@ -17,7 +17,7 @@ from cerlab.predicates.minterms import disjoint, equivalent, implies, model, sat
 from cerlab.predicates.syntax import And, Arithmetic, Comparison, Computed, Constant, Not, Operator
 from cerlab.testing import ATTRIBUTES, random_predicate
 from proofs_tests.laws.vectors import V, W, p, vectors
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 
 INF = float("inf")
 
@@ -150,14 +150,12 @@ def test_questions_and_their_answers() -> None:
         assert equivalent(p("v != 1"), p("NOT v = 1"), schema=schema) is expected
 
 
-def test_the_algebra_agrees_with_the_events_of_minterms(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        P, Q = (random_predicate(rng, ATTRIBUTES) for _ in range(2))
-        event = model(And(P, Not(Q)))
-        assert implies(P, Q) is (event is None)
-        assert event is None or (satisfies(event, P) and not satisfies(event, Q))
-        assert equivalent(P, Q) is (implies(P, Q) and implies(Q, P))
-        assert disjoint(P, Q) is (not satisfiable(And(P, Q)))
-        return satisfiable(P) is True
-
-    suite.run(case, deep_count=20_000)
+@random_suite(20_000)
+def test_the_algebra_agrees_with_the_events_of_minterms(rng: Random) -> bool:
+    P, Q = (random_predicate(rng, ATTRIBUTES) for _ in range(2))
+    event = model(And(P, Not(Q)))
+    assert implies(P, Q) is (event is None)
+    assert event is None or (satisfies(event, P) and not satisfies(event, Q))
+    assert equivalent(P, Q) is (implies(P, Q) and implies(Q, P))
+    assert disjoint(P, Q) is (not satisfiable(And(P, Q)))
+    return satisfiable(P) is True

@@ -29,7 +29,7 @@ from cerlab.automata.explore import trim
 from cerlab.automata.labelled import GuardedTransition, LabelledSrt, LabelledStates
 from cerlab.automata.registers import EpsilonSrt, RegisterTransition, Srt
 from cerlab.predicates.syntax import EVERYTHING
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 
 NONE: frozenset[str] = frozenset()
 ZERO, ONE, BOTH = frozenset({0}), frozenset({1}), frozenset({0, 1})
@@ -140,24 +140,22 @@ def random_machine(rng: Random, kind: Any) -> Any:
 
 
 @pytest.mark.parametrize("kind", [Vcea, Ucea, AnchoredCea, LabelledSrt])
-def test_operations_are_those_of_languages(kind: type[Automaton[Any]], suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        A, B = random_machine(rng, kind), random_machine(rng, kind)
-        of_A, of_B = words(A, 4), words(B, 4)
-        short = range(5)
-        assert words(union(A, B), 4) == of_A | of_B
-        one_after_the_other = {a + b for a in of_A for b in of_B if len(a + b) in short}
-        assert words(sequence(A, B, gaps=False), 4) == one_after_the_other
-        repetitions = of_A
-        for _ in range(4):
-            repetitions = repetitions | {
-                a + b for a in repetitions for b in of_A if len(a + b) in short
-            }
-        assert words(iteration(A, gaps=False), 4) == repetitions
-        small = trim(A)
-        assert words(small, 4) == of_A
-        assert type(small) is kind
-        assert len(trim(replace(A, F=frozenset())).Delta) == 0
-        return bool(of_A)
-
-    suite.run(case, deep_count=4_000, needs_answers=0.3)
+@random_suite(4_000, needs_answers=0.3)
+def test_operations_are_those_of_languages(kind: type[Automaton[Any]], rng: Random) -> bool:
+    A, B = random_machine(rng, kind), random_machine(rng, kind)
+    of_A, of_B = words(A, 4), words(B, 4)
+    short = range(5)
+    assert words(union(A, B), 4) == of_A | of_B
+    one_after_the_other = {a + b for a in of_A for b in of_B if len(a + b) in short}
+    assert words(sequence(A, B, gaps=False), 4) == one_after_the_other
+    repetitions = of_A
+    for _ in range(4):
+        repetitions = repetitions | {
+            a + b for a in repetitions for b in of_A if len(a + b) in short
+        }
+    assert words(iteration(A, gaps=False), 4) == repetitions
+    small = trim(A)
+    assert words(small, 4) == of_A
+    assert type(small) is kind
+    assert len(trim(replace(A, F=frozenset())).Delta) == 0
+    return bool(of_A)

@@ -13,7 +13,7 @@ from cerlab.predicates.columns import lookup_tables as twins
 from cerlab.predicates.columns.lookup_tables import BLOCK, Cells, Stretches
 from proofs_tests.kernels import JIT
 from proofs_tests.laws.random_columns import DEEP
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 
 
 def random_arrays(rng: np.random.Generator) -> dict[str, tuple[Any, ...]]:
@@ -44,7 +44,20 @@ def random_arrays(rng: np.random.Generator) -> dict[str, tuple[Any, ...]]:
     }
 
 
-def check_twins(rng: Random) -> bool:
+def _copy(each: Any) -> Any:
+    if isinstance(each, tuple):
+        return type(each)(*map(_copy, each))
+    return each.copy() if isinstance(each, np.ndarray) else each
+
+
+def _arrays(arguments: list[Any]) -> list[Any]:
+    """The arrays among some arguments and in tuples of them."""
+    flat = [part for each in arguments for part in (each if isinstance(each, tuple) else (each,))]
+    return [part for part in flat if isinstance(part, np.ndarray)]
+
+
+@random_suite(DEEP // 10)
+def test_kernels_and_their_twins_agree(rng: Random) -> bool:
     """A kernel and its twin return the same and write the same."""
     numbers = np.random.default_rng(rng.randrange(2**32))
     outputs = 0
@@ -62,22 +75,6 @@ def check_twins(rng: Random) -> bool:
             np.testing.assert_array_equal(mine, yours, name)
         outputs += sum(bool(np.any(each)) for each in _arrays(ours[2:]))
     return outputs > 0
-
-
-def _copy(each: Any) -> Any:
-    if isinstance(each, tuple):
-        return type(each)(*map(_copy, each))
-    return each.copy() if isinstance(each, np.ndarray) else each
-
-
-def _arrays(arguments: list[Any]) -> list[Any]:
-    """The arrays among some arguments and in tuples of them."""
-    flat = [part for each in arguments for part in (each if isinstance(each, tuple) else (each,))]
-    return [part for part in flat if isinstance(part, np.ndarray)]
-
-
-def test_kernels_and_their_twins_agree(suite: Suite) -> None:
-    suite.run(check_twins, deep_count=DEEP // 10)
 
 
 def test_relevant_indices_are_those_of_the_symbols_to_keep() -> None:

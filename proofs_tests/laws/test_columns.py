@@ -18,23 +18,10 @@ from cerlab.model.arrays import order_of
 from cerlab.model.columns import array_of
 from cerlab.model.event import Value
 from cerlab.predicates import columns as stage
+from cerlab.predicates import syntax as pred
 from cerlab.predicates.columns import SymbolStage, axes
 from cerlab.predicates.columns import pieces as arrays
 from cerlab.predicates.columns.key_codes import KeyCodes
-from cerlab.predicates.syntax import (
-    EVERYTHING,
-    Arithmetic,
-    Attribute,
-    Comparison,
-    Computed,
-    Constant,
-    Expression,
-    Like,
-    Member,
-    Negated,
-    Operator,
-    Predicate,
-)
 from proofs_tests.laws.random_columns import (
     DEEP,
     INF,
@@ -83,20 +70,20 @@ def test_so_it_does_where_no_table_has_a_cell_for_each_combination(
     suite.run(check_case, deep_count=DEEP)
 
 
-def one_column(predicates: Sequence[Predicate], column: Any) -> list[list[bool]]:
+def one_column(predicates: Sequence[pred.Predicate], column: Any) -> list[list[bool]]:
     """For each event, which predicates hold."""
     one = SymbolStage(predicates)
     symbols = one.symbols({"type": ["A"] * len(column), "v": column}, len(column))
     return [[bool(one.vectors[s] >> k & 1) for k in range(len(predicates))] for s in symbols]
 
 
-V = Attribute("v")
+V = pred.Attribute("v")
 
 
-def about(constant: Value) -> list[Predicate]:
+def about(constant: Value) -> list[pred.Predicate]:
     """``v < c``, ``v = c``, ``v > c``, ``v != c``."""
-    operators = (Operator.LT, Operator.EQ, Operator.GT, Operator.NE)
-    return [Comparison(each, V, Constant(constant)) for each in operators]
+    operators = (pred.Operator.LT, pred.Operator.EQ, pred.Operator.GT, pred.Operator.NE)
+    return [pred.Comparison(each, V, pred.Constant(constant)) for each in operators]
 
 
 BELOW, SAME, ABOVE, NOTHING = ([c == "1" for c in row] for row in ("1001", "0100", "0011", "0000"))
@@ -172,8 +159,8 @@ def test_moments_of_all_units_are_exact(unit: str, zone: str | None) -> None:
     [pa.array([2.5, NAN, None, 1.0]), pa.chunked_array([[2.5, NAN], [None, 1.0]])],
 )
 def test_two_attributes_compare_by_value(column: Any) -> None:
-    less = Comparison(Operator.LT, Attribute("v"), Attribute("w"))
-    more = Comparison(Operator.NE, Attribute("w"), Attribute("v"))
+    less = pred.Comparison(pred.Operator.LT, pred.Attribute("v"), pred.Attribute("w"))
+    more = pred.Comparison(pred.Operator.NE, pred.Attribute("w"), pred.Attribute("v"))
     one = SymbolStage([less, more])
     for w in (pa.array([3.0, NAN, 1.0, 1.0]), pa.array([3, 0, 1, 1]), [3, NAN, 1, 1.0]):
         symbols = one.symbols({"type": ["A"] * 4, "v": column, "w": w}, 4)
@@ -183,13 +170,15 @@ def test_two_attributes_compare_by_value(column: Any) -> None:
 def test_symbols_of_no_events_and_of_no_predicates() -> None:
     assert SymbolStage(about(1)).symbols({"type": [], "v": pa.array([], pa.int64())}, 0).size == 0
     assert SymbolStage([]).symbols({"type": ["A"]}, 1).tolist() == [0]
-    always = SymbolStage([EVERYTHING, Comparison(Operator.LT, Constant(1), Constant(2))])
+    always = SymbolStage(
+        [pred.EVERYTHING, pred.Comparison(pred.Operator.LT, pred.Constant(1), pred.Constant(2))]
+    )
     assert always.symbols({"type": ["A", "B"]}, 2).tolist() == [1, 1]
     assert always.vectors == [0, 3]
 
 
 def test_symbols_grow_to_16_bits() -> None:
-    one = SymbolStage([Comparison(Operator.EQ, V, Constant(n)) for n in range(300)])
+    one = SymbolStage([pred.Comparison(pred.Operator.EQ, V, pred.Constant(n)) for n in range(300)])
     few = one.symbols({"type": ["A"] * 3, "v": pa.array([7, 5, 1000])}, 3)
     assert few.dtype == np.uint8
     assert few.tolist() == [1, 2, 0]
@@ -211,7 +200,9 @@ def test_symbols_are_as_narrow_as_they_fit(monkeypatch: pytest.MonkeyPatch, max_
     """Eight booleans have 256 vectors, which fit into 8 bits; one more has not."""
     monkeypatch.setattr(stage, "MAX_CELLS", max_cells)
     names = [f"b{k}" for k in range(9)]
-    one = SymbolStage([Comparison(Operator.EQ, Attribute(b), Constant(True)) for b in names])
+    one = SymbolStage(
+        [pred.Comparison(pred.Operator.EQ, pred.Attribute(b), pred.Constant(True)) for b in names]
+    )
     for n, dtype in ((256, np.uint8), (257, np.uint16)):
         rows = np.arange(n)
         columns = {b: pa.array((rows >> k & 1).astype(bool)) for k, b in enumerate(names)}
@@ -224,7 +215,9 @@ def test_symbols_are_as_narrow_as_they_fit(monkeypatch: pytest.MonkeyPatch, max_
 def test_symbols_grow_to_32_bits(monkeypatch: pytest.MonkeyPatch, max_cells: int) -> None:
     monkeypatch.setattr(stage, "MAX_CELLS", max_cells)
     names = [f"b{k}" for k in range(17)]
-    one = SymbolStage([Comparison(Operator.EQ, Attribute(b), Constant(True)) for b in names])
+    one = SymbolStage(
+        [pred.Comparison(pred.Operator.EQ, pred.Attribute(b), pred.Constant(True)) for b in names]
+    )
     n = 2**16 + 10
     rows = np.arange(n)
     columns = {b: pa.array((rows >> k & 1).astype(bool)) for k, b in enumerate(names)}
@@ -236,7 +229,9 @@ def test_symbols_grow_to_32_bits(monkeypatch: pytest.MonkeyPatch, max_cells: int
 def test_a_product_of_many_cut_points_is_no_table() -> None:
     names = [f"c{k}" for k in range(8)]
     predicates = [
-        Comparison(Operator.LT, Attribute(name), Constant(n)) for name in names for n in range(8)
+        pred.Comparison(pred.Operator.LT, pred.Attribute(name), pred.Constant(n))
+        for name in names
+        for n in range(8)
     ]
     one = SymbolStage(predicates)
     rng = Random(1)
@@ -252,26 +247,33 @@ def test_many_constants_are_searched_by_halves() -> None:
     rng = Random(2)
     for count in (15, 16, 17, 40, 301):
         constants = [rng.uniform(-5, 5) for _ in range(count)]
-        one = SymbolStage([Member(V, tuple(map(Constant, constants[:3]))), *map(below, constants)])
+        one = SymbolStage(
+            [pred.Member(V, tuple(map(pred.Constant, constants[:3]))), *map(below, constants)]
+        )
         values = [*constants, *(math.nextafter(c, INF) for c in constants), NAN, INF, -INF, 0.0]
         events = [Event("A", {"v": x}) for x in values]
         check_batch(one, ({"type": ["A"] * len(values), "v": pa.array(values)}, events))
 
 
-def below(cut: float) -> Predicate:
-    return Comparison(Operator.LE, V, Constant(cut))
+def below(cut: float) -> pred.Predicate:
+    return pred.Comparison(pred.Operator.LE, V, pred.Constant(cut))
 
 
 def test_known_values_cost_no_evaluation(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[Event] = []
 
-    def count_call(event: Event, predicate: Predicate) -> bool:
+    def count_call(event: Event, predicate: pred.Predicate) -> bool:
         calls.append(event)
         return satisfies(event, predicate)
 
     monkeypatch.setattr(axes, "satisfies", count_call)
-    total = Computed(Arithmetic.ADD, V, Constant(1))
-    one = SymbolStage([Like(Attribute("w"), "a"), Comparison(Operator.GT, total, Constant(3))])
+    total = pred.Computed(pred.Arithmetic.ADD, V, pred.Constant(1))
+    one = SymbolStage(
+        [
+            pred.Like(pred.Attribute("w"), "a"),
+            pred.Comparison(pred.Operator.GT, total, pred.Constant(3)),
+        ]
+    )
     columns = {"w": pa.array(["a", "b"] * 500), "v": pa.array([1, 2, 3, 4] * 250)}
     one.symbols({"type": ["A"] * 1000, **columns}, 1000)
     assert len(calls) == 2 + 1  # the distinct texts, and NULL; numbers are compared as arrays
@@ -346,24 +348,24 @@ DOUBLES = [
 ]
 
 
-@pytest.mark.parametrize("operator", Operator)
+@pytest.mark.parametrize("operator", pred.Operator)
 @pytest.mark.parametrize("kind", ["int64", "double", "int and double", "uint64"])
 @pytest.mark.parametrize(
     "sides", ["v w", "w v", "v+1 w", "v*2 w", "v%w 1", "v/w 2", "-v w", "v-w 0"]
 )
 def test_comparisons_by_arrays_are_those_of_the_scalar_truth(
-    operator: Operator, kind: str, sides: str
+    operator: pred.Operator, kind: str, sides: str
 ) -> None:
     """At the bounds of 64 bits and of doubles, each number with each, and NULL."""
 
-    def side(text: str) -> Expression:
+    def side(text: str) -> pred.Expression:
         if text.lstrip("-").isdigit():
-            return Constant(int(text))
+            return pred.Constant(int(text))
         if text.startswith("-"):
-            return Negated(Attribute(text[1:]))
+            return pred.Negated(pred.Attribute(text[1:]))
         if len(text) == 1:
-            return Attribute(text)
-        return Computed(Arithmetic(text[1]), Attribute(text[0]), side(text[2]))
+            return pred.Attribute(text)
+        return pred.Computed(pred.Arithmetic(text[1]), pred.Attribute(text[0]), side(text[2]))
 
     one, other = map(side, sides.split())
     left: list[Any] = {"int64": WHOLE, "uint64": [2**64 - 1, 2**63, 1]}.get(kind, DOUBLES)
@@ -373,7 +375,7 @@ def test_comparisons_by_arrays_are_those_of_the_scalar_truth(
     v = pa.array([v for v, _ in pairs], of_left)
     w = pa.array([w for _, w in pairs], pa.float64() if kind == "double" else pa.int64())
     columns: dict[str, Any] = {"type": ["A"] * len(pairs), "v": v, "w": w}
-    atom = Comparison(operator, one, other)
+    atom = pred.Comparison(operator, one, other)
     by_arrays = SymbolStage([atom])
     for rows in (slice(None), slice(1, None), slice(None, -1)):
         some = {name: column[rows] for name, column in columns.items()}

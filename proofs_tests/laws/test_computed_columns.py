@@ -9,19 +9,11 @@ import pyarrow as pa
 
 from cerlab import Duration, Event, Timestamp
 from cerlab.model.event import Value
+from cerlab.predicates import syntax as pred
 from cerlab.predicates.columns.axes import computed
 from cerlab.predicates.columns.pieces import DictionaryCodes, Numbers, Piece
-from cerlab.predicates.syntax import (
-    Arithmetic,
-    Attribute,
-    Computed,
-    Constant,
-    Expression,
-    Negated,
-    attributes_in,
-)
 from cerlab.predicates.truth import evaluate, kind_of
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 
 LARGE = 2**62
 POOLS: dict[str, tuple[Value, ...]] = {
@@ -53,14 +45,14 @@ MOSTLY = (["small", "double"], ["large", "small", "unsigned"], ["moment", "perio
 """Columns of which an expression often has values."""
 
 
-def random_expression(rng: Random, depth: int, names: list[str]) -> Expression:
+def random_expression(rng: Random, depth: int, names: list[str]) -> pred.Expression:
     if depth == 0 or rng.random() < 0.2:
-        leaves = (Attribute(rng.choice(names)), Constant(rng.choice(CONSTANTS)))
+        leaves = (pred.Attribute(rng.choice(names)), pred.Constant(rng.choice(CONSTANTS)))
         return rng.choices(leaves, (3, 1))[0]
     if rng.random() < 0.15:
-        return Negated(random_expression(rng, depth - 1, names))
+        return pred.Negated(random_expression(rng, depth - 1, names))
     sides = (random_expression(rng, depth - 1, names) for _ in range(2))
-    return Computed(rng.choice(list(Arithmetic)), *sides)
+    return pred.Computed(rng.choice(list(pred.Arithmetic)), *sides)
 
 
 def values_in(pieces: list[Piece], length: int) -> list[Value]:
@@ -80,13 +72,14 @@ def values_in(pieces: list[Piece], length: int) -> list[Value]:
     return values or [None] * length
 
 
-def same_values(rng: Random) -> bool | None:
+@random_suite(50_000, needs_answers=0.35)
+def test_each_event_has_the_value_of_the_scalar_evaluation(rng: Random) -> bool | None:
     length = rng.randrange(1, 6)
     rows = {name: [rng.choice(pool) for _ in range(length)] for name, pool in POOLS.items()}
     columns = {name: column_of(rng, name, values) for name, values in rows.items()}
     del columns["missing"]
     expression = random_expression(rng, rng.randrange(1, 4), rng.choice(MOSTLY))
-    if not attributes_in([expression]):
+    if not pred.attributes_in([expression]):
         return None  # a constant, which no event brings
     events = [Event("A", {name: rows[name][k] for name in columns}) for k in range(length)]
     expected = [evaluate(event, expression) for event in events]
@@ -95,7 +88,3 @@ def same_values(rng: Random) -> bool | None:
         assert kind_of(one) == kind_of(other)
         assert kind_of(one) is None or one == other
     return any(kind_of(value) is not None for value in expected)
-
-
-def test_each_event_has_the_value_of_the_scalar_evaluation(suite: Suite) -> None:
-    suite.run(same_values, deep_count=50_000, needs_answers=0.35)

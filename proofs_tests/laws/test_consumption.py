@@ -17,7 +17,7 @@ from cerlab.model.clauses import Consume, Strategy
 from cerlab.model.stream import Stream
 from cerlab.testing import Shape
 from proofs_tests.random_cases import Case, random_case
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 
 SHAPE = Shape(depth=2, events=8)
 
@@ -41,43 +41,39 @@ def by_suffixes(case: Case) -> set[ComplexEvent]:
         offset += first + 1
 
 
-def test_p16_any(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        sample = random_case(rng, SHAPE)
-        strategy = rng.choice((None, None, *Strategy))
-        ast = replace(sample.ast, consume=Consume.ANY, strategy=strategy)
-        sample = replace(sample, ast=ast)
-        expected = by_suffixes(sample)
-        assert set(query_answers(ast, sample.stream)) == expected, sample.describe()
-        if sample.query.machine_kind == "automaton":
-            answers = list(answers_of(sample.query, sample.stream, "tecs"))
-            assert set(answers) == expected, sample.describe()
-            assert len(answers) == len(expected)
-        return bool(expected)
-
-    suite.run(case, deep_count=20_000)
+@random_suite(20_000)
+def test_p16_any(rng: Random) -> bool:
+    sample = random_case(rng, SHAPE)
+    strategy = rng.choice((None, None, *Strategy))
+    ast = replace(sample.ast, consume=Consume.ANY, strategy=strategy)
+    sample = replace(sample, ast=ast)
+    expected = by_suffixes(sample)
+    assert set(query_answers(ast, sample.stream)) == expected, sample.describe()
+    if sample.query.machine_kind == "automaton":
+        answers = list(answers_of(sample.query, sample.stream, "tecs"))
+        assert set(answers) == expected, sample.describe()
+        assert len(answers) == len(expected)
+    return bool(expected)
 
 
-def test_p16_partition_is_any_in_each_partition(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        sample = random_case(rng, SHAPE)
-        ast = replace(sample.ast, consume=Consume.PARTITION, partition=(("k",),))
-        with_key = [t for t in sample.stream.events if isinstance(t.attributes.get("k"), int)]
-        together = Case(ast, Stream(with_key, time=sample.stream.time))
-        answers = set(query_answers(ast, together.stream))
-        apart: set[ComplexEvent] = set()
-        for key in (0, 1, True):
-            rows = [
-                (i, t)
-                for i, t in enumerate(with_key)
-                if t.attributes["k"] == key and isinstance(t.attributes["k"], bool) is (key is True)
-            ]
-            alone = Stream([t for _, t in rows], time=sample.stream.time)
-            single = replace(ast, consume=Consume.ANY)
-            for m in query_answers(single, alone):
-                positions = tuple(rows[p][0] for p in m.positions)
-                apart.add(ComplexEvent(rows[m.start][0], rows[m.end][0], positions))
-        assert answers == apart, together.describe()
-        return bool(answers)
-
-    suite.run(case, deep_count=20_000)
+@random_suite(20_000)
+def test_p16_partition_is_any_in_each_partition(rng: Random) -> bool:
+    sample = random_case(rng, SHAPE)
+    ast = replace(sample.ast, consume=Consume.PARTITION, partition=(("k",),))
+    with_key = [t for t in sample.stream.events if isinstance(t.attributes.get("k"), int)]
+    together = Case(ast, Stream(with_key, time=sample.stream.time))
+    answers = set(query_answers(ast, together.stream))
+    apart: set[ComplexEvent] = set()
+    for key in (0, 1, True):
+        rows = [
+            (i, t)
+            for i, t in enumerate(with_key)
+            if t.attributes["k"] == key and isinstance(t.attributes["k"], bool) is (key is True)
+        ]
+        alone = Stream([t for _, t in rows], time=sample.stream.time)
+        single = replace(ast, consume=Consume.ANY)
+        for m in query_answers(single, alone):
+            positions = tuple(rows[p][0] for p in m.positions)
+            apart.add(ComplexEvent(rows[m.start][0], rows[m.end][0], positions))
+    assert answers == apart, together.describe()
+    return bool(answers)

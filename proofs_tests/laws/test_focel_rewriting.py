@@ -38,7 +38,7 @@ from cerlab.logic.focel.semantics import (
 from cerlab.logic.focel.translate import fo_to_so, so_to_fo
 from cerlab.model.answer import complex_event
 from cerlab.testing import Shape, any_fo_formula, random_condition, random_events, random_fo_formula
-from proofs_tests.suite import Suite
+from proofs_tests.suite import Suite, random_suite
 
 SHAPE = Shape(events=4, rich=False)
 
@@ -80,23 +80,22 @@ REWRITINGS: dict[
 }
 
 
-def test_p1_rewritings_keep_the_meaning(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        phi, S, expected = with_answers(rng, 3, binary=True)
-        meanings = {phi: expected}  # rewritings often agree
-        for name, (rewriting, is_normal) in REWRITINGS.items():
-            psi = rewriting(phi)
-            assert is_normal(psi), (name, str(phi), str(psi))
-            assert unscoped_variable(psi) is None
-            if psi not in meanings:
-                meanings[psi] = meaning(psi, S)
-            assert meanings[psi] == expected, (name, str(phi), str(psi))
-        return bool(expected)
-
-    suite.run(case, deep_count=20_000)
+@random_suite(20_000)
+def test_p1_rewritings_keep_the_meaning(rng: Random) -> bool:
+    phi, S, expected = with_answers(rng, 3, binary=True)
+    meanings = {phi: expected}  # rewritings often agree
+    for name, (rewriting, is_normal) in REWRITINGS.items():
+        psi = rewriting(phi)
+        assert is_normal(psi), (name, str(phi), str(psi))
+        assert unscoped_variable(psi) is None
+        if psi not in meanings:
+            meanings[psi] = meaning(psi, S)
+        assert meanings[psi] == expected, (name, str(phi), str(psi))
+    return bool(expected)
 
 
-def test_disjunctive_normal_form_has_or_at_the_top_and_below_plus_only(suite: Suite) -> None:
+@random_suite(4_000)
+def test_disjunctive_normal_form_has_or_at_the_top_and_below_plus_only(rng: Random) -> bool:
     def no_or(phi: cel.Formula) -> bool:
         if isinstance(phi, cel.Plus | cel.Count):
             return only_top(phi.body)
@@ -107,11 +106,8 @@ def test_disjunctive_normal_form_has_or_at_the_top_and_below_plus_only(suite: Su
             return only_top(phi.left) and only_top(phi.right)
         return no_or(phi)
 
-    def case(rng: Random) -> bool:
-        assert only_top(disjunctive_normal_form(any_fo_formula(rng, Shape(depth=4, rich=False))))
-        return True
-
-    suite.run(case, deep_count=4_000)
+    assert only_top(disjunctive_normal_form(any_fo_formula(rng, Shape(depth=4, rich=False))))
+    return True
 
 
 def answers(phi: cel.Formula, S: tuple[Event, ...]) -> set[tuple[int, int, tuple[int, ...]]]:
@@ -172,20 +168,18 @@ def test_so_to_fo_keeps_what_labels_are_renamed_to(phi: str, label: str) -> None
     assert positions == answers(psi, S)
 
 
-def test_so_to_fo_keeps_the_complex_events_and_is_safe_and_lp(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        phi = small_so(rng, 4)
-        psi = so_to_fo(phi)
-        assert safe(psi)
-        assert is_lp(psi)
-        assert unscoped_variable(psi) is None
-        S = tuple(random_events(rng, phi, SHAPE))
-        expected = answers(phi, S)
-        positions = {(min(C), max(C), tuple(sorted(C))) for C in meaning(psi, S)}
-        assert positions == expected, (str(phi), str(psi))
-        return bool(expected)
-
-    suite.run(case, deep_count=20_000)
+@random_suite(20_000)
+def test_so_to_fo_keeps_the_complex_events_and_is_safe_and_lp(rng: Random) -> bool:
+    phi = small_so(rng, 4)
+    psi = so_to_fo(phi)
+    assert safe(psi)
+    assert is_lp(psi)
+    assert unscoped_variable(psi) is None
+    S = tuple(random_events(rng, phi, SHAPE))
+    expected = answers(phi, S)
+    positions = {(min(C), max(C), tuple(sorted(C))) for C in meaning(psi, S)}
+    assert positions == expected, (str(phi), str(psi))
+    return bool(expected)
 
 
 def stream(types: str, v: str) -> tuple[Event, ...]:

@@ -17,10 +17,11 @@ from cerlab.predicates.columns import kernels, key_codes
 from cerlab.predicates.columns.key_codes import KeyCodes
 from cerlab.predicates.truth import key_of, partition_key
 from proofs_tests.laws.random_columns import CONSTANTS, DEEP, NAN, random_batch
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 
 
-def check_keys(rng: Random) -> bool:
+@random_suite(DEEP, needs_answers=0.4)
+def test_partition_ids_are_equal_exactly_where_keys_are(rng: Random) -> bool:
     """Partition ids of several batches: equal exactly where the keys are, and in order."""
     names = tuple(
         rng.choice(("v", "w", "type", "type", "stream")) for _ in range(rng.choice((0, 1, 1, 2, 3)))
@@ -41,10 +42,6 @@ def check_keys(rng: Random) -> bool:
         assert codes.tolist() == expected
         assert keys.count == len(id_of)
     return len(id_of) > 1
-
-
-def test_partition_ids_are_equal_exactly_where_keys_are(suite: Suite) -> None:
-    suite.run(check_keys, deep_count=DEEP, needs_answers=0.4)
 
 
 def test_one_is_one_point_zero_and_not_true() -> None:
@@ -150,7 +147,8 @@ def decimals(rng: Random) -> Any:
     return column if rng.random() < 0.5 else pa.chunked_array([column, column[:2]])
 
 
-def check_decimals(rng: Random) -> bool:
+@random_suite(DEEP, needs_answers=0.4)
+def test_decimals_are_the_numbers_that_they_are_one_by_one(rng: Random) -> bool:
     """Decimals are the numbers that they are one by one, beside integers and doubles."""
     keys, ids = KeyCodes(["k"]), dict[Any, int]()
     count = 0
@@ -173,10 +171,6 @@ def check_decimals(rng: Random) -> bool:
             assert keys.codes({"k": each}, len(each)).tolist() == expected
     assert [*map(key_of, keys.keys())] == list(ids)
     return count > 0
-
-
-def test_decimals_are_the_numbers_that_they_are_one_by_one(suite: Suite) -> None:
-    suite.run(check_decimals, deep_count=DEEP, needs_answers=0.4)
 
 
 def test_few_decimals_are_made_in_python(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from cerlab.predicates.smt.texts import literal, search_language
 from cerlab.predicates.syntax import Like
 from cerlab.predicates.truth import search
 from proofs_tests.laws.vectors import V, vectors
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 
 PIECES = (
     *("a", "b", "\n", ".", "^", "$", "|", "(", ")", "(?:", "*", "+", "?", "*?", "??", "-", "é"),
@@ -39,7 +39,8 @@ def random_pattern(rng: Random) -> str:
     return "".join(rng.choice(PIECES) for _ in range(rng.randrange(1, 7)))
 
 
-def same_as_re2(rng: Random) -> bool | None:
+@random_suite(20_000, needs_answers=0.3)
+def test_the_subset_of_like_means_what_re2_means(rng: Random) -> bool | None:
     pattern = random_pattern(rng)
     tree = parse(pattern)
     if tree is None:
@@ -52,10 +53,6 @@ def same_as_re2(rng: Random) -> bool | None:
         assert z3.is_true(member) == search(pattern, text), (pattern, text)
         assert z3.is_true(member) or z3.is_false(member)
     return True
-
-
-def test_the_subset_of_like_means_what_re2_means(suite: Suite) -> None:
-    suite.run(same_as_re2, deep_count=20_000, needs_answers=0.3)
 
 
 @pytest.mark.parametrize(

@@ -18,107 +18,91 @@ from cerlab.model.event import (
     Value,
     value_of,
 )
+from cerlab.predicates import syntax as pred
 from cerlab.predicates.domains import event_of
 from cerlab.predicates.minterms import minterms
-from cerlab.predicates.syntax import (
-    And,
-    Arithmetic,
-    Attribute,
-    Between,
-    Comparison,
-    Computed,
-    Constant,
-    Like,
-    Member,
-    Not,
-    Operator,
-    Or,
-    Predicate,
-    StreamIs,
-    TypeIs,
-)
 from cerlab.testing import ATTRIBUTES, TYPES, random_predicate
 from cerlab.viz.deterministic import explore
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 
 NAN = float("nan")
 CONSTANTS: tuple[Value, ...] = (0, 1, 1.5, -2, 2**53, "a", "b", "ab", "", True, False)
 
-IS_NUMBER = Between(Attribute("v"), Constant(float("-inf")), None)
-HALVES = And(
-    Comparison(Operator.GT, Attribute("v"), Constant(0)),
-    Comparison(Operator.LT, Attribute("v"), Constant(1)),
+IS_NUMBER = pred.Between(pred.Attribute("v"), pred.Constant(float("-inf")), None)
+HALVES = pred.And(
+    pred.Comparison(pred.Operator.GT, pred.Attribute("v"), pred.Constant(0)),
+    pred.Comparison(pred.Operator.LT, pred.Attribute("v"), pred.Constant(1)),
 )
-TWICE_IS_ONE = Comparison(
-    Operator.EQ, Computed(Arithmetic.MUL, Attribute("v"), Constant(2)), Constant(1)
+TWICE_IS_ONE = pred.Comparison(
+    pred.Operator.EQ,
+    pred.Computed(pred.Arithmetic.MUL, pred.Attribute("v"), pred.Constant(2)),
+    pred.Constant(1),
 )
 
 
-def random_unary(rng: Random) -> Predicate:
+def random_unary(rng: Random) -> pred.Predicate:
     """A predicate whose atoms compare one attribute with constants."""
-    attribute = Attribute(rng.choice("vw"))
+    attribute = pred.Attribute(rng.choice("vw"))
     match rng.randrange(8):
         case 0:
-            return TypeIs(rng.choice(TYPES))
+            return pred.TypeIs(rng.choice(TYPES))
         case 1:
-            return StreamIs("S")
+            return pred.StreamIs("S")
         case 2:
-            return Member(attribute, (Constant(rng.choice(CONSTANTS)),), rng.random() < 0.5)
+            return pred.Member(
+                attribute, (pred.Constant(rng.choice(CONSTANTS)),), rng.random() < 0.5
+            )
         case 3:
-            low, high = (Constant(rng.choice(CONSTANTS)) for _ in range(2))
-            return Between(attribute, low, high if rng.random() < 0.7 else None, rng.random() < 0.5)
+            low, high = (pred.Constant(rng.choice(CONSTANTS)) for _ in range(2))
+            return pred.Between(
+                attribute, low, high if rng.random() < 0.7 else None, rng.random() < 0.5
+            )
         case 4:
-            return Not(random_unary(rng))
+            return pred.Not(random_unary(rng))
         case 5:
-            return And(random_unary(rng), random_unary(rng))
+            return pred.And(random_unary(rng), random_unary(rng))
         case 6:
-            return Or(random_unary(rng), random_unary(rng))
+            return pred.Or(random_unary(rng), random_unary(rng))
         case _:
-            operator = rng.choice(list(Operator))
-            return Comparison(operator, attribute, Constant(rng.choice(CONSTANTS)))
+            operator = rng.choice(list(pred.Operator))
+            return pred.Comparison(operator, attribute, pred.Constant(rng.choice(CONSTANTS)))
 
 
-def symbol(event: Event, predicates: list[Predicate]) -> int:
+def symbol(event: Event, predicates: list[pred.Predicate]) -> int:
     return sum(1 << k for k, P in enumerate(predicates) if satisfies(event, P))
 
 
-def test_minterms_are_exactly_what_events_have(suite: Suite) -> None:
+@random_suite(20_000)
+def test_minterms_are_exactly_what_events_have(rng: Random) -> bool:
     values: tuple[Value, ...] = (*CONSTANTS, 0.5, 3, -5, 2**53 + 1, "aa", "zz", None)
-
-    def case(rng: Random) -> bool:
-        predicates = [random_unary(rng) for _ in range(rng.randrange(1, 4))]
-        all_minterms = minterms(predicates)
-        for minterm in all_minterms:
-            assert minterm.example is not None
-            assert symbol(minterm.example, predicates) == minterm.symbol
-        symbols = {minterm.symbol for minterm in all_minterms}
-        for _ in range(30):
-            attributes = {name: rng.choice(values) for name in "vw" if rng.random() < 0.8}
-            event = Event(rng.choice((*TYPES, "Z")), attributes, rng.choice((None, "S", "T")))
-            assert symbol(event, predicates) in symbols, (predicates, event)
-        return len(symbols) > 1
-
-    suite.run(case, deep_count=20_000)
+    predicates = [random_unary(rng) for _ in range(rng.randrange(1, 4))]
+    all_minterms = minterms(predicates)
+    for minterm in all_minterms:
+        assert minterm.example is not None
+        assert symbol(minterm.example, predicates) == minterm.symbol
+    symbols = {minterm.symbol for minterm in all_minterms}
+    for _ in range(30):
+        attributes = {name: rng.choice(values) for name in "vw" if rng.random() < 0.8}
+        event = Event(rng.choice((*TYPES, "Z")), attributes, rng.choice((None, "S", "T")))
+        assert symbol(event, predicates) in symbols, (predicates, event)
+    return len(symbols) > 1
 
 
+@random_suite(20_000)
 def test_rich_predicates_have_every_vector_listed_and_every_example_has_its_vector(
-    suite: Suite,
-) -> None:
+    rng: Random,
+) -> bool:
     values: tuple[Value, ...] = (0, 1, 2, -1, 0.5, 1.0, "a", "b", "ba", "", True, False, NAN, None)
-
-    def case(rng: Random) -> bool:
-        predicates = [random_predicate(rng, ATTRIBUTES) for _ in range(rng.randrange(1, 5))]
-        all_minterms = minterms(predicates)
-        for minterm in all_minterms:
-            assert minterm.example is not None, "these predicates are all decided"
-            assert symbol(minterm.example, predicates) == minterm.symbol
-        symbols = {minterm.symbol for minterm in all_minterms}
-        for v, w in product(values, repeat=2):
-            event = Event("A", {"v": v, "w": w})
-            assert symbol(event, predicates) in symbols, (predicates, event)
-        return len(symbols) > 1
-
-    suite.run(case, deep_count=20_000)
+    predicates = [random_predicate(rng, ATTRIBUTES) for _ in range(rng.randrange(1, 5))]
+    all_minterms = minterms(predicates)
+    for minterm in all_minterms:
+        assert minterm.example is not None, "these predicates are all decided"
+        assert symbol(minterm.example, predicates) == minterm.symbol
+    symbols = {minterm.symbol for minterm in all_minterms}
+    for v, w in product(values, repeat=2):
+        event = Event("A", {"v": v, "w": w})
+        assert symbol(event, predicates) in symbols, (predicates, event)
+    return len(symbols) > 1
 
 
 SCHEMA_VALUES: dict[AttributeType, tuple[Value, ...]] = {
@@ -186,53 +170,48 @@ def is_declared(event: Event, schema: Schema) -> bool:
     )
 
 
-def test_with_a_schema_events_are_exactly_those_declared(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        schema = random_schema(rng)
-        draw = random_unary if rng.random() < 0.5 else lambda r: random_predicate(r, ATTRIBUTES)
-        predicates = [draw(rng) for _ in range(rng.randrange(1, 4))]
-        if rng.random() < 0.3:
-            predicates.append(StreamIs(rng.choice("ST")))
-        all_minterms = minterms(predicates, schema=schema)
-        for minterm in all_minterms:
-            assert minterm.example is not None
-            assert is_declared(minterm.example, schema), minterm
-            assert symbol(minterm.example, predicates) == minterm.symbol
-        symbols = {minterm.symbol for minterm in all_minterms}
-        for _ in range(30):
-            event = random_declared(rng, schema)
-            assert event is None or symbol(event, predicates) in symbols, (predicates, event)
-        return len(symbols) > 1
-
-    suite.run(case, deep_count=20_000, needs_answers=0.4)
+@random_suite(20_000, needs_answers=0.4)
+def test_with_a_schema_events_are_exactly_those_declared(rng: Random) -> bool:
+    schema = random_schema(rng)
+    draw = random_unary if rng.random() < 0.5 else lambda r: random_predicate(r, ATTRIBUTES)
+    predicates = [draw(rng) for _ in range(rng.randrange(1, 4))]
+    if rng.random() < 0.3:
+        predicates.append(pred.StreamIs(rng.choice("ST")))
+    all_minterms = minterms(predicates, schema=schema)
+    for minterm in all_minterms:
+        assert minterm.example is not None
+        assert is_declared(minterm.example, schema), minterm
+        assert symbol(minterm.example, predicates) == minterm.symbol
+    symbols = {minterm.symbol for minterm in all_minterms}
+    for _ in range(30):
+        event = random_declared(rng, schema)
+        assert event is None or symbol(event, predicates) in symbols, (predicates, event)
+    return len(symbols) > 1
 
 
-def test_fixed_attributes_have_exactly_their_values(suite: Suite) -> None:
+@random_suite(20_000)
+def test_fixed_attributes_have_exactly_their_values(rng: Random) -> bool:
     values: tuple[Value, ...] = (0, 1, 1.0, True, "a", 0.5, NAN, None)
-
-    def case(rng: Random) -> bool:
-        values_by_name = {name: rng.choice(values) for name in "vw" if rng.random() < 0.6}
-        if rng.random() < 0.3:
-            values_by_name["type"] = rng.choice(TYPES)
-        if rng.random() < 0.3:
-            values_by_name["stream"] = rng.choice(("S", None))
-        draws = (random_unary, lambda r: random_predicate(r, ATTRIBUTES))
-        predicates = [rng.choice(draws)(rng) for _ in range(rng.randrange(1, 4))]
-        all_minterms = minterms(predicates, values=values_by_name)
-        for minterm in all_minterms:
-            assert minterm.example is not None
-            assert symbol(minterm.example, predicates) == minterm.symbol
-            for name, value in values_by_name.items():
-                own_value = value_of(minterm.example, name)
-                assert (type(own_value), repr(own_value)) == (type(value), repr(value))
-        symbols = {minterm.symbol for minterm in all_minterms}
-        for v, w in product(values, repeat=2):
-            kind_and_stream = {"type": rng.choice(TYPES), "stream": rng.choice((None, "S", "T"))}
-            event = event_of({**kind_and_stream, "v": v, "w": w, **values_by_name})
-            assert symbol(event, predicates) in symbols, (predicates, event)
-        return len(values_by_name) > 0
-
-    suite.run(case, deep_count=20_000)
+    values_by_name = {name: rng.choice(values) for name in "vw" if rng.random() < 0.6}
+    if rng.random() < 0.3:
+        values_by_name["type"] = rng.choice(TYPES)
+    if rng.random() < 0.3:
+        values_by_name["stream"] = rng.choice(("S", None))
+    draws = (random_unary, lambda r: random_predicate(r, ATTRIBUTES))
+    predicates = [rng.choice(draws)(rng) for _ in range(rng.randrange(1, 4))]
+    all_minterms = minterms(predicates, values=values_by_name)
+    for minterm in all_minterms:
+        assert minterm.example is not None
+        assert symbol(minterm.example, predicates) == minterm.symbol
+        for name, value in values_by_name.items():
+            own_value = value_of(minterm.example, name)
+            assert (type(own_value), repr(own_value)) == (type(value), repr(value))
+    symbols = {minterm.symbol for minterm in all_minterms}
+    for v, w in product(values, repeat=2):
+        kind_and_stream = {"type": rng.choice(TYPES), "stream": rng.choice((None, "S", "T"))}
+        event = event_of({**kind_and_stream, "v": v, "w": w, **values_by_name})
+        assert symbol(event, predicates) in symbols, (predicates, event)
+    return len(values_by_name) > 0
 
 
 def test_the_explored_automaton_has_only_moves_that_events_make() -> None:
@@ -255,30 +234,31 @@ def test_what_is_not_decided_is_said() -> None:
 
 
 def test_constants_that_a_float_cannot_tell_apart_have_a_gap_where_there_is_an_integer() -> None:
-    v = Attribute("v")
-    inside = And(
-        Comparison(Operator.GT, v, Constant(2**53)), Comparison(Operator.LT, v, Constant(2**53 + 2))
+    v = pred.Attribute("v")
+    inside = pred.And(
+        pred.Comparison(pred.Operator.GT, v, pred.Constant(2**53)),
+        pred.Comparison(pred.Operator.LT, v, pred.Constant(2**53 + 2)),
     )
     assert [minterm.example for minterm in minterms([inside]) if minterm.symbol] == [
         Event("other", {"v": 2**53 + 1})
     ]
-    huge = Comparison(Operator.GT, v, Constant(10**400))
-    assert {minterm.symbol for minterm in minterms([huge, Not(huge)])} == {1, 2}
+    huge = pred.Comparison(pred.Operator.GT, v, pred.Constant(10**400))
+    assert {minterm.symbol for minterm in minterms([huge, pred.Not(huge)])} == {1, 2}
     assert {
         minterm.symbol for minterm in minterms([huge], schema=schema_of(AttributeType.INT))
     } == {0}
 
 
 def test_types_are_compared_as_texts_and_are_not_empty() -> None:
-    small = Comparison(Operator.LT, Attribute("type"), Constant("A"))
-    empty = Comparison(Operator.EQ, Attribute("type"), Constant(""))
+    small = pred.Comparison(pred.Operator.LT, pred.Attribute("type"), pred.Constant("A"))
+    empty = pred.Comparison(pred.Operator.EQ, pred.Attribute("type"), pred.Constant(""))
     all_minterms = minterms([small, empty])
     assert {minterm.symbol for minterm in all_minterms} == {0, 1}
     assert all(minterm.example is not None for minterm in all_minterms)
 
 
 def test_timestamps_have_representatives() -> None:
-    late = Comparison(Operator.GT, Attribute("t"), Constant(Timestamp(5)))
+    late = pred.Comparison(pred.Operator.GT, pred.Attribute("t"), pred.Constant(Timestamp(5)))
     assert {minterm.symbol for minterm in minterms([late])} == {0, 1}
 
 
@@ -298,16 +278,21 @@ def schema_of(kind: AttributeType, nullable: bool = False) -> Schema:
         (HALVES, AttributeType.DOUBLE, False, {0, 1}),
         (TWICE_IS_ONE, AttributeType.INT, False, {0}),
         (TWICE_IS_ONE, AttributeType.DOUBLE, False, {0, 1}),
-        (Like(Attribute("v"), ""), AttributeType.STRING, False, {1}),
-        (Like(Attribute("v"), ""), AttributeType.STRING, True, {0, 1}),
-        (Comparison(Operator.EQ, Attribute("u"), Attribute("u")), AttributeType.INT, True, {0}),
-        (StreamIs("S"), AttributeType.INT, False, {1}),
-        (StreamIs("T"), AttributeType.INT, False, {0, 1}),  # the stream may be not known
-        (TypeIs("B"), AttributeType.INT, False, {0}),
+        (pred.Like(pred.Attribute("v"), ""), AttributeType.STRING, False, {1}),
+        (pred.Like(pred.Attribute("v"), ""), AttributeType.STRING, True, {0, 1}),
+        (
+            pred.Comparison(pred.Operator.EQ, pred.Attribute("u"), pred.Attribute("u")),
+            AttributeType.INT,
+            True,
+            {0},
+        ),
+        (pred.StreamIs("S"), AttributeType.INT, False, {1}),
+        (pred.StreamIs("T"), AttributeType.INT, False, {0, 1}),  # the stream may be not known
+        (pred.TypeIs("B"), AttributeType.INT, False, {0}),
     ],
 )
 def test_a_schema_by_hand(
-    predicate: Predicate, kind: AttributeType, nullable: bool, symbols: set[int]
+    predicate: pred.Predicate, kind: AttributeType, nullable: bool, symbols: set[int]
 ) -> None:
     all_minterms = minterms([predicate], schema=schema_of(kind, nullable))
     assert {minterm.symbol for minterm in all_minterms} == symbols
@@ -323,7 +308,10 @@ def test_a_fixed_value_that_the_schema_forbids_leaves_no_event() -> None:
 
 
 def test_too_many_minterms_are_refused() -> None:
-    many = [Comparison(Operator.GT, Attribute(f"v{n}"), Constant(0)) for n in range(17)]
+    many = [
+        pred.Comparison(pred.Operator.GT, pred.Attribute(f"v{n}"), pred.Constant(0))
+        for n in range(17)
+    ]
     with pytest.raises(ResourceLimit, match="CER0605"):
         minterms(many)
 
@@ -342,8 +330,8 @@ def test_fixed_values_are_those_of_all_events(values: dict[str, Value], symbols:
     kinds = tuple(AttributeDeclaration(name, AttributeType.INT) for name in "vw")
     schema = Schema((StreamDeclaration("S", (EventDeclaration("A", kinds),)),))
     predicates = [
-        Comparison(Operator.GT, Attribute("v"), Constant(3)),
-        Comparison(Operator.EQ, Attribute("w"), Constant(1)),
+        pred.Comparison(pred.Operator.GT, pred.Attribute("v"), pred.Constant(3)),
+        pred.Comparison(pred.Operator.EQ, pred.Attribute("w"), pred.Constant(1)),
     ]
     all_minterms = minterms(predicates, schema=schema, values=values)
     assert {minterm.symbol for minterm in all_minterms} == symbols

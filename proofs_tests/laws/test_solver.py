@@ -16,23 +16,10 @@ from cerlab import Duration, Event, Timestamp, satisfies
 from cerlab.budget import STEPS
 from cerlab.model.event import AttributeType, Value
 from cerlab.predicates import smt
+from cerlab.predicates import syntax as pred
 from cerlab.predicates.domains import Domain, by_representatives
 from cerlab.predicates.minterms import minterms, satisfiable
 from cerlab.predicates.smt import by_solver, formulas, texts
-from cerlab.predicates.syntax import (
-    Arithmetic,
-    Atom,
-    Attribute,
-    Between,
-    Comparison,
-    Computed,
-    Constant,
-    Expression,
-    Like,
-    Member,
-    Operator,
-    Predicate,
-)
 from cerlab.predicates.truth import RELATIONS
 from proofs_tests.laws.vectors import V, W, p, vectors
 from proofs_tests.suite import Suite
@@ -46,19 +33,19 @@ CONSTANTS: tuple[Value, ...] = (
 )
 
 
-def random_atom(rng: Random, name: str) -> Atom:
+def random_atom(rng: Random, name: str) -> pred.Atom:
     """A comparison of one attribute with constants."""
-    x, one, other = Attribute(name), *(Constant(rng.choice(CONSTANTS)) for _ in range(2))
+    x, one, other = pred.Attribute(name), *(pred.Constant(rng.choice(CONSTANTS)) for _ in range(2))
     is_negated = rng.random() < 0.5
     match rng.randrange(4):
         case 0:
-            return Member(x, (one, other)[: rng.randrange(3)], is_negated)
+            return pred.Member(x, (one, other)[: rng.randrange(3)], is_negated)
         case 1:
-            return Between(x, one, other if rng.random() < 0.7 else None, is_negated)
+            return pred.Between(x, one, other if rng.random() < 0.7 else None, is_negated)
         case 2:
-            return Comparison(rng.choice(list(Operator)), x, x)
+            return pred.Comparison(rng.choice(list(pred.Operator)), x, x)
         case _:
-            return Comparison(rng.choice(list(Operator)), x, one)
+            return pred.Comparison(rng.choice(list(pred.Operator)), x, one)
 
 
 def agree(rng: Random) -> bool:
@@ -85,23 +72,27 @@ def test_z3_and_representatives_agree_where_both_decide(suite: Suite) -> None:
     suite.run(agree, deep_count=20_000, needs_answers=0.4, steps=STEPS)
 
 
-def random_expression(rng: Random) -> Expression:
-    x: Expression = rng.choice((V, V, W, Constant(rng.choice((0, 1, 2, -1)))))
+def random_expression(rng: Random) -> pred.Expression:
+    x: pred.Expression = rng.choice((V, V, W, pred.Constant(rng.choice((0, 1, 2, -1)))))
     if rng.random() < 0.2:
-        x = Constant(rng.choice((Duration(2), Duration(-1), Timestamp(3))))
+        x = pred.Constant(rng.choice((Duration(2), Duration(-1), Timestamp(3))))
     if rng.random() < 0.5:
         return x
-    return Computed(rng.choice(list(Arithmetic)), x, rng.choice((V, W, Constant(2), Constant(-3))))
+    return pred.Computed(
+        rng.choice(list(pred.Arithmetic)),
+        x,
+        rng.choice((V, W, pred.Constant(2), pred.Constant(-3))),
+    )
 
 
-def random_joint(rng: Random) -> Predicate:
+def random_joint(rng: Random) -> pred.Predicate:
     """Arithmetic, several attributes, LIKE."""
     if rng.random() < 0.3:
-        return Like(rng.choice((V, W)), rng.choice(("a", "^a", "b$", "^[ab]*$", "^.$", "")))
+        return pred.Like(rng.choice((V, W)), rng.choice(("a", "^a", "b$", "^[ab]*$", "^.$", "")))
     if rng.random() < 0.3:
-        return Comparison(rng.choice(list(Operator)), V, W)
+        return pred.Comparison(rng.choice(list(pred.Operator)), V, W)
     sides = (random_expression(rng) for _ in range(2))
-    return Comparison(rng.choice(list(Operator)), *sides)
+    return pred.Comparison(rng.choice(list(pred.Operator)), *sides)
 
 
 def consistent(rng: Random) -> bool:
@@ -218,7 +209,7 @@ def fails(case: Any, times: int) -> bool:
 def test_wrong_encodings_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not fails(agree, 100)
     with monkeypatch.context() as patch:
-        patch.setattr(formulas, "RELATIONS", {**RELATIONS, Operator.LT: operator.le})
+        patch.setattr(formulas, "RELATIONS", {**RELATIONS, pred.Operator.LT: operator.le})
         assert fails(agree, 100), "less taken for less or equal"
     smt.choices_of.cache_clear()
     assert not fails(consistent, 60)
@@ -234,7 +225,9 @@ def test_wrong_encodings_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
         assert fails(consistent, 60), "every pattern taken for one that finds nothing"
 
 
-def without_guards(op: Arithmetic, left: Any, right: Any, E: formulas.Encoding) -> formulas.Cases:
+def without_guards(
+    op: pred.Arithmetic, left: Any, right: Any, E: formulas.Encoding
+) -> formulas.Cases:
     if "number" not in left or "number" not in right:
         return {}
     (here, one), (there, other) = left["number"], right["number"]

@@ -17,7 +17,7 @@ import pytest
 
 import cerlab
 from cerlab import errors
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 
 CALLS: list[tuple[str, Any]] = [
     ("SELECT * WHERE A ;; B", [{"type": "A"}]),
@@ -107,28 +107,26 @@ def test_queries_that_say_the_same_are_equal() -> None:
     assert with_schema != cerlab.parse_query(TEXTS[0])
 
 
-def test_matches_answer_the_same_elsewhere(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        events = random_events(rng, 20)
-        stream = cerlab.Stream(events, time="t", unit="s")
-        if rng.random() < 0.5:
-            stream = cerlab.Stream.from_arrow(pa.Table.from_pylist(events), time="t", unit="s")
-        matches = cerlab.parse_query(rng.choice(TEXTS)).run(stream)
-        answers = list(matches)
-        if answers and rng.random() < 0.5:
-            assert matches[0] == answers[0]
-        table = matches.table(["a.v", "b.k"])
-        for make in COPIES:
-            other = make(matches)
-            assert list(other) == answers
-            assert other.count() == len(answers)
-            assert [other[k] for k in range(len(answers))] == answers
-            assert other.table(["a.v", "b.k"]).equals(table)
-            assert other.stream.to_arrow().equals(stream.to_arrow())
-            assert list(other.stream) == list(stream)
-        return bool(answers)
-
-    suite.run(case, deep_count=400)
+@random_suite(400)
+def test_matches_answer_the_same_elsewhere(rng: Random) -> bool:
+    events = random_events(rng, 20)
+    stream = cerlab.Stream(events, time="t", unit="s")
+    if rng.random() < 0.5:
+        stream = cerlab.Stream.from_arrow(pa.Table.from_pylist(events), time="t", unit="s")
+    matches = cerlab.parse_query(rng.choice(TEXTS)).run(stream)
+    answers = list(matches)
+    if answers and rng.random() < 0.5:
+        assert matches[0] == answers[0]
+    table = matches.table(["a.v", "b.k"])
+    for make in COPIES:
+        other = make(matches)
+        assert list(other) == answers
+        assert other.count() == len(answers)
+        assert [other[k] for k in range(len(answers))] == answers
+        assert other.table(["a.v", "b.k"]).equals(table)
+        assert other.stream.to_arrow().equals(stream.to_arrow())
+        assert list(other.stream) == list(stream)
+    return bool(answers)
 
 
 SESSIONS: dict[str, Callable[[str], Any]] = {
@@ -146,22 +144,20 @@ def listed(result: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize("kind", SESSIONS)
-def test_a_session_goes_on_elsewhere(kind: str, suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        text = rng.choice([each for each in TEXTS if kind != "totals" or "<=" not in each])
-        events, cut = random_events(rng, 30), rng.randrange(31)
-        session = SESSIONS[kind](text)
-        session.push(events[:cut])
-        others = [make(session) for make in COPIES]
-        described = repr(session)
-        expected = listed(session.push(events[cut:]))
-        for other in others:
-            assert repr(other) == described
-            assert listed(other.push(events[cut:])) == expected
-            assert other.pushed == session.pushed
-        return bool(expected)
-
-    suite.run(case, deep_count=400)
+@random_suite(400)
+def test_a_session_goes_on_elsewhere(kind: str, rng: Random) -> bool:
+    text = rng.choice([each for each in TEXTS if kind != "totals" or "<=" not in each])
+    events, cut = random_events(rng, 30), rng.randrange(31)
+    session = SESSIONS[kind](text)
+    session.push(events[:cut])
+    others = [make(session) for make in COPIES]
+    described = repr(session)
+    expected = listed(session.push(events[cut:]))
+    for other in others:
+        assert repr(other) == described
+        assert listed(other.push(events[cut:])) == expected
+        assert other.pushed == session.pushed
+    return bool(expected)
 
 
 def test_a_spawned_process_takes_and_gives_values() -> None:

@@ -24,47 +24,39 @@ from cerlab.automata.registers import (
     registers_used,
 )
 from cerlab.automata.unrolled import minterms
+from cerlab.predicates import syntax as pred
 from cerlab.predicates.minterms import Minterm
-from cerlab.predicates.syntax import (
-    EVERYTHING,
-    Attribute,
-    Operator,
-    RegisterAttribute,
-    RegisterComparison,
-    TypeIs,
-    all_of,
-)
 
 N = 40
-TAKE, ZERO, V = Mark.TAKE, frozenset({0}), Attribute("v")
+TAKE, ZERO, V = Mark.TAKE, frozenset({0}), pred.Attribute("v")
 ANY = Minterm(0, Event("A", {}))
-LINE = tuple(Transition(n, EVERYTHING, TAKE, n + 1) for n in range(N))
+LINE = tuple(Transition(n, pred.EVERYTHING, TAKE, n + 1) for n in range(N))
 LONG = IntervalCea(N + 1, LINE, ZERO, frozenset({N}))
 MACHINE = WindowedMachine(DeterministicCea(LONG))
-TYPES = [TypeIs(f"T{n}") for n in range(N)]
+TYPES = [pred.TypeIs(f"T{n}") for n in range(N)]
 REGISTER_LINE = tuple(
     RegisterTransition(n, P, TAKE, frozenset("r"), n + 1) for n, P in enumerate(TYPES)
 )
 REGISTERS = Srt(N + 1, REGISTER_LINE, ZERO, frozenset({N}), R=frozenset("r"))
 ALIKE = Srt(
     N,
-    tuple(RegisterTransition(n, EVERYTHING, TAKE, frozenset(), n) for n in range(N)),
+    tuple(RegisterTransition(n, pred.EVERYTHING, TAKE, frozenset(), n) for n in range(N)),
     ZERO,
     frozenset(range(N)),
 )
 NAMES = [f"r{n}" for n in range(N)]
-SAME = [RegisterComparison(Operator.EQ, V, RegisterAttribute(r, "v")) for r in NAMES]
+SAME = [pred.RegisterComparison(pred.Operator.EQ, V, pred.RegisterAttribute(r, "v")) for r in NAMES]
 READ_AT_ONCE = Srt(
     3,
     (
-        RegisterTransition(0, EVERYTHING, TAKE, frozenset(NAMES), 1),
-        RegisterTransition(1, all_of(SAME), TAKE, frozenset(), 2),
+        RegisterTransition(0, pred.EVERYTHING, TAKE, frozenset(NAMES), 1),
+        RegisterTransition(1, pred.all_of(SAME), TAKE, frozenset(), 2),
     ),
     ZERO,
     frozenset({2}),
     R=frozenset(NAMES),
 )
-LOOPS = tuple(Transition(n, EVERYTHING, TAKE, n) for n in range(N))
+LOOPS = tuple(Transition(n, pred.EVERYTHING, TAKE, n) for n in range(N))
 FAN = Successors(LOOPS)
 
 PLACES: dict[str, tuple[int, Callable[[], object]]] = {

@@ -21,7 +21,7 @@ from cerlab.evaluate.physical import why_in_python
 from cerlab.io.read import as_stream
 from cerlab.model import stream
 from proofs_tests.differential.test_keys import IN_PYTHON, SMALL, drawn, rows_of, texts
-from proofs_tests.suite import Suite
+from proofs_tests.suite import Suite, random_suite
 
 MOST_KEYS = 2_000
 
@@ -99,21 +99,19 @@ def spoilt(rng: Random, table: pa.Table) -> pa.Table:
 
 
 @pytest.mark.filterwarnings("ignore:CER09")
-def test_the_first_error_wins_with_any_number_of_threads(suite: Suite, tmp_path: Path) -> None:
-    def case(rng: Random) -> bool:
-        query, table = drawn_query(rng)
-        table = spoilt(rng, table)
-        with cut(rng, table, tmp_path) as events:
-            for name, verb in VERBS.items():
-                results = [outcome(verb, query.run(events, threads=n)) for n in (1, 2, 7)]
-                assert results[0] == results[1] == results[2], (name, query.text)
-            found = outcome(listed, query.run(events))
-            if table.num_rows <= SMALL and "tecs" in names_that_take(query):
-                read = as_stream(table)
-                assert found == listed(answers_of(query, read, "tecs")), query.text
-        return isinstance(found, tuple)
-
-    suite.run(case, deep_count=1_000)
+@random_suite(1_000)
+def test_the_first_error_wins_with_any_number_of_threads(rng: Random, tmp_path: Path) -> bool:
+    query, table = drawn_query(rng)
+    table = spoilt(rng, table)
+    with cut(rng, table, tmp_path) as events:
+        for name, verb in VERBS.items():
+            results = [outcome(verb, query.run(events, threads=n)) for n in (1, 2, 7)]
+            assert results[0] == results[1] == results[2], (name, query.text)
+        found = outcome(listed, query.run(events))
+        if table.num_rows <= SMALL and "tecs" in names_that_take(query):
+            read = as_stream(table)
+            assert found == listed(answers_of(query, read, "tecs")), query.text
+    return isinstance(found, tuple)
 
 
 @pytest.mark.filterwarnings("ignore:CER09")

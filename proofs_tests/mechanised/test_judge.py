@@ -34,25 +34,23 @@ from proofs_tests.mechanised.build import build, needs_coq
 from proofs_tests.mechanised.certificates import EQUIVALENT, is_bisimulation, with_fault
 from proofs_tests.mechanised.hostile import hostile, random_document, read_document, with_faults
 from proofs_tests.mechanised.judge import OF_FUZZ, Judge
-from proofs_tests.suite import Suite
+from proofs_tests.suite import Suite, random_suite
 
 LEAST = 200
 """The fewest cases of a run: the first ones show what the judge refuses."""
 
 
-def test_a_document_has_the_whole_query_and_all_events(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        query = random_query(rng, replace(ATTRIBUTES, family=True, timed=True, temporal=True))
-        stream = Stream.from_events(
-            [{"type": e.type, **e.attributes} for e in random_events(rng, query.formula)], **OF_FUZZ
-        )
-        again, events = read_document(json.dumps(document(query, stream)))
-        # by text, since NaN is not equal to itself
-        found = (again, list(events), events.time)
-        assert repr(found) == repr((query, list(stream), stream.time))
-        return True
-
-    suite.run(case, deep_count=2_000)
+@random_suite(2_000)
+def test_a_document_has_the_whole_query_and_all_events(rng: Random) -> bool:
+    query = random_query(rng, replace(ATTRIBUTES, family=True, timed=True, temporal=True))
+    stream = Stream.from_events(
+        [{"type": e.type, **e.attributes} for e in random_events(rng, query.formula)], **OF_FUZZ
+    )
+    again, events = read_document(json.dumps(document(query, stream)))
+    # by text, since NaN is not equal to itself
+    found = (again, list(events), events.time)
+    assert repr(found) == repr((query, list(stream), stream.time))
+    return True
 
 
 pytestmark = pytest.mark.filterwarnings("ignore::cerlab.errors.CerlabWarning")
@@ -229,8 +227,10 @@ def test_the_extracted_judge_agrees_with_the_reference(
     mode: tuple[str, ...], takes: tuple[str, ...], shape: Shape, built: Path, suite: Suite
 ) -> None:
     cases = max(LEAST, suite.profile.cases(50_000))
-    with judge(built, *mode) as child, warnings.catch_warnings():
-        warnings.simplefilter("ignore", CerlabWarning)
+    with (
+        judge(built, *mode) as child,
+        warnings.catch_warnings(action="ignore", category=CerlabWarning),
+    ):
         summary = fuzz(child, cases=cases, seed=7, takes=frozenset(takes), shape=shape)
     assert summary.difference is None, summary.difference
     assert not summary.doubt, summary.doubt

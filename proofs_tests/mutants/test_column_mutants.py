@@ -12,8 +12,7 @@ from cerlab.predicates.columns import axes, pieces
 from cerlab.predicates.columns import lookup_tables as twins
 from proofs_tests.kernels import JIT
 from proofs_tests.laws.random_columns import check_case
-from proofs_tests.mutants.driver import Mutant, check_killed, each_of, mutant, on_seeds
-from proofs_tests.suite import Suite
+from proofs_tests.mutants.driver import kills, mutant, on_seeds
 
 
 def cut_below(values: Any, stretches: Any, out: Any, scratch: Any) -> None:
@@ -75,7 +74,6 @@ MUTANTS = [
 ]
 
 
-@pytest.mark.skipif(not JIT, reason="too slow without it")
-@each_of(MUTANTS)
-def test_mutants_are_killed(mutant: Mutant, monkeypatch: pytest.MonkeyPatch, suite: Suite) -> None:
-    check_killed(mutant, monkeypatch, suite)
+is_compiled = pytest.mark.skipif(not JIT, reason="too slow without it")
+
+test_mutants_are_killed = is_compiled(kills(MUTANTS))

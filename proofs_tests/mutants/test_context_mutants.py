@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from cerlab.automata.context import ContextReader
 from cerlab.conformance import cases
 from cerlab.engine import contexts
 from cerlab.engine.reference.in_contexts import InContexts
 from cerlab.predicates.columns.key_codes import KeyCodes
-from proofs_tests.mutants.driver import Judge, Mutant, check_killed, each_of, mutant, on_rows
+from proofs_tests.mutants.driver import Judge, kills, mutant, on_rows
 from proofs_tests.mutants.test_look_back_mutants import right_or_refused
-from proofs_tests.suite import Suite
 
 INSIDE = [
     case
@@ -67,6 +64,4 @@ MUTANTS = [
 ]
 
 
-@each_of(MUTANTS)
-def test_the_cases_kill(mutant: Mutant, monkeypatch: pytest.MonkeyPatch, suite: Suite) -> None:
-    check_killed(mutant, monkeypatch, suite)
+test_the_cases_kill = kills(MUTANTS)

@@ -7,8 +7,6 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-import pytest
-
 from cerlab.automata.compose import relabel
 from cerlab.compile import cel_to_vcea, correlated_to_srt
 from cerlab.compile import groups as constructions
@@ -22,9 +20,8 @@ from cerlab.predicates.condition import Correlation
 from cerlab.predicates.syntax import Group, OfGroup
 from proofs_tests.differential import test_groups as random_queries
 from proofs_tests.engine import test_tested_rows as of_rows
-from proofs_tests.mutants.driver import Judge, Mutant, check_killed, each_of, mutant, on_seeds
+from proofs_tests.mutants.driver import Judge, Mutant, kills, mutant, on_seeds
 from proofs_tests.mutants.test_look_back_mutants import taken_by
-from proofs_tests.suite import Suite
 
 DEFINED = taken_by("groups", "reference")
 COMPILED = taken_by("groups", "compiled")
@@ -242,6 +239,4 @@ MUTANTS: list[Mutant] = [
 ]
 
 
-@each_of(MUTANTS)
-def test_the_table_kills(mutant: Mutant, monkeypatch: pytest.MonkeyPatch, suite: Suite) -> None:
-    check_killed(mutant, monkeypatch, suite)
+test_the_table_kills = kills(MUTANTS)

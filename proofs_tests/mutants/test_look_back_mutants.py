@@ -6,8 +6,6 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import pytest
-
 from cerlab import CerlabError, Unsupported
 from cerlab.automata.plan import WaitPlan
 from cerlab.compile import waiting
@@ -27,12 +25,10 @@ from proofs_tests.mutants.driver import (
     CRASHES,
     Judge,
     Mutant,
-    check_killed,
-    each_of,
+    kills,
     mutant,
     on_rows,
 )
-from proofs_tests.suite import Suite
 
 
 def answers_of(name: str) -> list[Case]:
@@ -233,6 +229,4 @@ MUTANTS: list[Mutant] = [
 ]
 
 
-@each_of(MUTANTS)
-def test_the_table_kills(mutant: Mutant, monkeypatch: pytest.MonkeyPatch, suite: Suite) -> None:
-    check_killed(mutant, monkeypatch, suite)
+test_the_table_kills = kills(MUTANTS)

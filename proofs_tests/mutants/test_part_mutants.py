@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import islice
 from random import Random
 from typing import Any
-from warnings import catch_warnings, simplefilter
+from warnings import catch_warnings
 
 from cerlab.engine.answers import events_of_streams
 from cerlab.engine.totals import _Parts
@@ -56,8 +56,7 @@ def the_last_file_first(group: Any) -> Any:
 
 def by_few_keys(rng: Random) -> bool:
     """Check a query by key; streams that are too long for it have no answers."""
-    with catch_warnings():
-        simplefilter("ignore")
+    with catch_warnings(action="ignore"):
         try:
             return bool(queries_by_key(rng, most=60))
         except BadData as error:

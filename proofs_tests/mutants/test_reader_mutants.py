@@ -13,8 +13,7 @@ from cerlab.io import batches, column_types, ndjson, text_reader
 from cerlab.io.nested import Nested, NestedColumns
 from cerlab.model.columns import values_of
 from proofs_tests.io.test_column_types import CASES, Case, check, csv_lines
-from proofs_tests.mutants.driver import Mutant, check_killed, each_of, mutant, on_rows
-from proofs_tests.suite import Suite
+from proofs_tests.mutants.driver import kills, mutant, on_rows
 
 
 def is_right(case: Case) -> bool:
@@ -246,9 +245,4 @@ MUTANTS += [
 ]
 
 
-@pytest.mark.filterwarnings("ignore:CER092")
-@each_of(MUTANTS)
-def test_the_mutant_is_killed(
-    mutant: Mutant, monkeypatch: pytest.MonkeyPatch, suite: Suite
-) -> None:
-    check_killed(mutant, monkeypatch, suite)
+test_the_mutant_is_killed = pytest.mark.filterwarnings("ignore:CER092")(kills(MUTANTS))

@@ -107,8 +107,9 @@ def search(
 ) -> Tally:
     """Compare the cases of some queries of a seed; each that fails becomes a file in the folder."""
     tally = Tally()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CerlabWarning)  # what a query lacks is no finding here
+    with warnings.catch_warnings(
+        action="ignore", category=CerlabWarning
+    ):  # what a query lacks is no finding here
         for n in numbers:
             tally.queries += 1
             for k, case in enumerate(draw_cases(Random(f"{seed} {n}"))):

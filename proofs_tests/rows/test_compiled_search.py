@@ -29,7 +29,7 @@ from cerlab.rows.recognise import recognise
 from proofs_tests.mutants.driver import Judge, kills, mutant, on_rows, on_seeds
 from proofs_tests.rows.tables import rows_of
 from proofs_tests.rows.test_walk import agree, walk_of
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 
 NUMBERS = [2, 5, None, 1, 7, 0, -3, 4]
 DOUBLES = [0.5, 2.0, None, float("inf"), -1.5, 0.0, 1e308, 2.25]
@@ -131,7 +131,8 @@ def doubles_of(rng: Random) -> list[float]:
     ]
 
 
-def sums_are_rounded_once(rng: Random) -> bool:
+@random_suite(20_000)
+def test_sums_of_doubles_are_exact_and_rounded_once(rng: Random) -> bool:
     values = doubles_of(rng)
     limbs, exponent = limbs_of_doubles(pa.array(values))
     total, work = np.empty(1), np.zeros(len(limbs) + 2, np.int64)
@@ -140,25 +141,18 @@ def sums_are_rounded_once(rng: Random) -> bool:
     return True
 
 
-def test_sums_of_doubles_are_exact_and_rounded_once(suite: Suite) -> None:
-    suite.run(sums_are_rounded_once, deep_count=20_000)
-
-
-def test_the_sums_of_matches(suite: Suite) -> None:
+@random_suite(5_000)
+def test_the_sums_of_matches(rng: Random) -> bool:
     """By the search, by columns, and by the reference."""
-
-    def case(rng: Random) -> bool:
-        values = [rng.choice((v, v, None)) for v in doubles_of(rng)]
-        at_most = rng.choice(values) or 0.5
-        clause = f"""MATCH_RECOGNIZE (ORDER BY t MEASURES SUM(x) AS s, AVG(A.x) AS m, SUM(B.x) AS b
+    values = [rng.choice((v, v, None)) for v in doubles_of(rng)]
+    at_most = rng.choice(values) or 0.5
+    clause = f"""MATCH_RECOGNIZE (ORDER BY t MEASURES SUM(x) AS s, AVG(A.x) AS m, SUM(B.x) AS b
             {rng.choice(("ALL ROWS", "ONE ROW"))} PER MATCH
             PATTERN (A+ B?) DEFINE A AS SUM(A.x) <= {at_most!r} OR AVG(x) > 1.5)"""
-        table = pa.table({"x": pa.array(values, pa.float64()), "t": range(len(values))})
-        expected = repr(rows_of(clause, table))
-        assert repr(rows_of(clause, table, "compiled")) == expected, (clause, values)
-        return expected != "[]"
-
-    suite.run(case, deep_count=5_000)
+    table = pa.table({"x": pa.array(values, pa.float64()), "t": range(len(values))})
+    expected = repr(rows_of(clause, table))
+    assert repr(rows_of(clause, table, "compiled")) == expected, (clause, values)
+    return expected != "[]"
 
 
 @pytest.mark.parametrize(

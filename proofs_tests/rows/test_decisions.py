@@ -19,7 +19,7 @@ from cerlab.rows.semantics import Scan, scan
 from cerlab.testing import random_row_pattern
 from cerlab.testing.rows import random_row_regex
 from proofs_tests.mutants.driver import Judge, kills, mutant, on_seeds
-from proofs_tests.suite import Suite
+from proofs_tests.suite import Suite, random_suite
 
 VALUES: tuple[Any, ...] = (0, 1, 2, None)
 LONGEST = 4
@@ -82,32 +82,27 @@ def agree(rng: Random, longest: int = LONGEST) -> bool:
     return not verdict.holds
 
 
-def test_deciders_agree_with_all_small_tables(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        return agree(rng, LONGEST if suite.deep else rng.choice((2, 2, 3)))
-
-    suite.run(case, deep_count=2_000, needs_answers=0.3)
+@random_suite(2_000, needs_answers=0.3)
+def test_deciders_agree_with_all_small_tables(rng: Random, suite: Suite) -> bool:
+    return agree(rng, LONGEST if suite.deep else rng.choice((2, 2, 3)))
 
 
-def test_over_all_rows_they_agree_too(suite: Suite) -> None:
+@random_suite(2_000)
+def test_over_all_rows_they_agree_too(rng: Random) -> bool:
     """No table over three values differs where none at all does, and witnesses are true."""
-
-    def case(rng: Random) -> bool:
-        a, b = pair(rng)
-        same = rng.choice(get_args(Same))
-        try:
-            verdict = equivalent(a, b, same=same)
-        except Unsupported:
-            return False
-        if verdict.table is not None:
-            assert differ(a, b, verdict.table, same, False), (str(a), str(b), verdict)
-        size = len(verdict.table) if verdict.table is not None else 99
-        rows = [{"x": x, "s": "a"} for x in rng.sample(VALUES, 3)]
-        for table in tables(rows, min(size - 1, 2)):
-            assert not differ(a, b, table, same, False), (str(a), str(b), table, verdict)
-        return True
-
-    suite.run(case, deep_count=2_000)
+    a, b = pair(rng)
+    same = rng.choice(get_args(Same))
+    try:
+        verdict = equivalent(a, b, same=same)
+    except Unsupported:
+        return False
+    if verdict.table is not None:
+        assert differ(a, b, verdict.table, same, False), (str(a), str(b), verdict)
+    size = len(verdict.table) if verdict.table is not None else 99
+    rows = [{"x": x, "s": "a"} for x in rng.sample(VALUES, 3)]
+    for table in tables(rows, min(size - 1, 2)):
+        assert not differ(a, b, table, same, False), (str(a), str(b), table, verdict)
+    return True
 
 
 def query(pattern: str, define: str = "", clauses: str = "") -> rp.RowPattern:

@@ -20,7 +20,7 @@ from cerlab.rows.column_forms import NotColumnar, everywhere
 from cerlab.rows.expression_semantics import operation
 from cerlab.rows.kinds import Kind, WrongKind
 from cerlab.rows.library import ALIASES, FUNCTIONS, LIBRARY
-from proofs_tests.suite import Suite
+from proofs_tests.suite import Suite, random_suite
 
 DAY = 24 * 3600 * 10**9
 VALUES: dict[Kind, list[Any]] = {
@@ -181,7 +181,8 @@ def term(rng: Random, kind: Kind, depth: int, *, row: bool) -> str:
     return f"({parts[0]} {name} {parts[1]})"
 
 
-def by_every_evaluator(rng: Random) -> bool | None:
+@random_suite(3_000)
+def test_nested_functions_by_every_evaluator(rng: Random) -> bool | None:
     """Compare measures and conditions of nested functions by all evaluators."""
     kinds = {"b": Kind.BOOLEAN, "x": Kind.INTEGER, "y": Kind.DOUBLE, "t": Kind.TEXT}
     size, moderate = rng.randrange(2, 9), {k: v[:6] for k, v in VALUES.items()}
@@ -209,10 +210,6 @@ def by_every_evaluator(rng: Random) -> bool | None:
     assert outcomes[1] == outcomes[0], f"{query} {table.to_pylist()}"
     assert outcomes[2] in (outcomes[0], "CER0452"), f"{query} {table.to_pylist()}"
     return outcomes[2] == outcomes[0]
-
-
-def test_nested_functions_by_every_evaluator(suite: Suite) -> None:
-    suite.run(by_every_evaluator, deep_count=3_000)
 
 
 REFUSED = (NotColumnar, OverflowError, pa.ArrowInvalid, pa.ArrowNotImplementedError)

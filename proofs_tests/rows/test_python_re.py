@@ -15,7 +15,7 @@ from cerlab.rows import syntax as rp
 from cerlab.rows.recognise import RowEvaluator
 from cerlab.testing.rows import VARIABLES, random_row_regex
 from proofs_tests.rows.tables import EVALUATORS, letters
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 
 SETS = [frozenset(s) for k in range(4) for s in combinations(VARIABLES, k)]
 LETTER = dict(zip(SETS, "stuvwxyz", strict=True))
@@ -45,24 +45,22 @@ def test_letters_are_what_they_say() -> None:
     assert letters("ab .~c")[1] == {"i": 1, "a": False, "b": False, "c": None, "d": False}
 
 
-def test_the_match_at_each_row_ends_where_that_of_re_ends(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
+@random_suite(6_000)
+def test_the_match_at_each_row_ends_where_that_of_re_ends(rng: Random) -> bool:
+    pattern = random_row_regex(rng, 3, excluding=False)
+    while any(isinstance(p, rp.PartitionStart) for p in rp.subpatterns(pattern)):
         pattern = random_row_regex(rng, 3, excluding=False)
-        while any(isinstance(p, rp.PartitionStart) for p in rp.subpatterns(pattern)):
-            pattern = random_row_regex(rng, 3, excluding=False)
-        word = [rng.choice(SETS) for _ in range(rng.randrange(1, 6))]
-        text = "".join(LETTER[s] for s in word)
-        expression = re.compile(expression_of(pattern))
-        expected = {
-            i: match.end() - i
-            for i in range(len(word))
-            if (match := expression.match(text, i)) is not None
-        }
-        for evaluator in EVALUATORS:
-            assert lengths(pattern, word, evaluator) == expected, f"{pattern} on {text}"
-        return bool(expected)
-
-    suite.run(case, deep_count=6_000)
+    word = [rng.choice(SETS) for _ in range(rng.randrange(1, 6))]
+    text = "".join(LETTER[s] for s in word)
+    expression = re.compile(expression_of(pattern))
+    expected = {
+        i: match.end() - i
+        for i in range(len(word))
+        if (match := expression.match(text, i)) is not None
+    }
+    for evaluator in EVALUATORS:
+        assert lengths(pattern, word, evaluator) == expected, f"{pattern} on {text}"
+    return bool(expected)
 
 
 def lengths(

@@ -15,7 +15,7 @@ import cerlab
 from cerlab import match_recognize
 from cerlab.rows.recognise import RowEvaluator
 from proofs_tests.rows.test_sql_functions import EVALUATORS
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 
 VALUES: dict[str, tuple[Any, ...]] = {
     "x": (0, 1, 1, 2, -3, 100, 10**6, 2**53 + 1),
@@ -54,7 +54,8 @@ def is_same(ours: Any, theirs: Any) -> bool:
     return type(ours) is type(theirs) and bool(ours == theirs)
 
 
-def has_values_of_duckdb(rng: Random) -> bool:
+@random_suite(2_000)
+def test_aggregates_have_the_values_of_duckdb(rng: Random) -> bool:
     """Compare an aggregate of all rows, or of those so far, with DuckDB's."""
     e, table = rng.choice(AGGREGATES), random_table(rng)
     evaluator, running = rng.choice(EVALUATORS), rng.random() < 0.5
@@ -71,11 +72,8 @@ def has_values_of_duckdb(rng: Random) -> bool:
     return True
 
 
-def test_aggregates_have_the_values_of_duckdb(suite: Suite) -> None:
-    suite.run(has_values_of_duckdb, deep_count=2_000)
-
-
-def by_every_evaluator(rng: Random) -> bool:
+@random_suite(2_000, needs_answers=0.5)
+def test_aggregates_by_every_evaluator(rng: Random) -> bool:
     """Compare aggregates in measures, and in conditions, of random row patterns."""
     table = random_table(rng)
     if rng.random() < 0.3:
@@ -105,10 +103,6 @@ def by_every_evaluator(rng: Random) -> bool:
     texts = [repr([result.schema, result.to_pylist()]) for result in results]
     assert texts[1:] == texts[:1] * (len(texts) - 1), f"{clause} {table.to_pylist()}"
     return len(texts) == 3
-
-
-def test_aggregates_by_every_evaluator(suite: Suite) -> None:
-    suite.run(by_every_evaluator, deep_count=2_000, needs_answers=0.5)
 
 
 RESULT_TYPES = {

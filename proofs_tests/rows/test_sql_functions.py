@@ -17,7 +17,7 @@ import cerlab
 from cerlab import match_recognize
 from cerlab.rows import calendar_forms as calendar
 from cerlab.rows.recognise import RowEvaluator
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 
 SECOND = 10**6
 MOMENTS = (
@@ -105,7 +105,8 @@ def is_same(ours: Any, theirs: Any) -> bool:
     return type(ours) is type(theirs) and bool(ours == theirs)
 
 
-def has_values_of_duckdb(rng: Random) -> bool:
+@random_suite(2_000, needs_answers=0.7)
+def test_functions_have_the_values_of_duckdb(rng: Random) -> bool:
     """Compare a function on random columns, by one evaluator."""
     expression, table = rng.choice(FUNCTIONS), random_columns(rng)
     theirs = by_duckdb(expression, table)
@@ -124,11 +125,8 @@ def has_values_of_duckdb(rng: Random) -> bool:
     return any(value is not None for value in theirs)
 
 
-def test_functions_have_the_values_of_duckdb(suite: Suite) -> None:
-    suite.run(has_values_of_duckdb, deep_count=2_000, needs_answers=0.7)
-
-
-def in_any_evaluator(rng: Random) -> bool:
+@random_suite(2_000, needs_answers=0.4)
+def test_functions_by_every_evaluator(rng: Random) -> bool:
     """Compare a function in conditions and measures of a random row pattern by all evaluators."""
     first, second, table = rng.choice(FUNCTIONS), rng.choice(FUNCTIONS), random_columns(rng)
     side = rng.choice(("PREV", "FIRST", "LAST"))
@@ -142,10 +140,6 @@ def in_any_evaluator(rng: Random) -> bool:
     texts = [repr([r.schema, r.to_pylist()]) for r in results]
     assert texts[1:] == texts[:1] * (len(texts) - 1), f"{clause} {table.to_pylist()}"
     return len(results) == 3
-
-
-def test_functions_by_every_evaluator(suite: Suite) -> None:
-    suite.run(in_any_evaluator, deep_count=2_000, needs_answers=0.4)
 
 
 FAR = [-62_135_596_800, -59_011_459_201, -59_011_459_200, -30_610_224_000, 253_402_300_799]

@@ -14,7 +14,7 @@ import pytest
 import cerlab
 from cerlab import match_recognize, parse_rows
 from proofs_tests.rows.tables import EVALUATORS
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 
 SESSIONS = """MATCH_RECOGNIZE (
     PARTITION BY user ORDER BY ts
@@ -155,7 +155,8 @@ def random_table(rng: Random) -> pa.Table:
     )
 
 
-def check_case(rng: Random) -> bool:
+@random_suite(20_000)
+def test_random_conditions_by_every_evaluator(rng: Random) -> bool:
     kind = rng.choice("mddn")
     query = parse_rows(
         f"""MATCH_RECOGNIZE (ORDER BY i MEASURES {random_term(rng, kind, 2, row=False)} AS m,
@@ -178,10 +179,6 @@ def check_case(rng: Random) -> bool:
             ours, theirs = result.column(name).to_pylist(), expected.column(name).to_pylist()
             assert ours == theirs, (query, table.to_pylist(), evaluator)
     return len(set(expected.column("n").to_pylist())) > 1 or expected.num_rows < table.num_rows
-
-
-def test_random_conditions_by_every_evaluator(suite: Suite) -> None:
-    suite.run(check_case, deep_count=20_000)
 
 
 def test_times_of_python_and_zones() -> None:

@@ -24,7 +24,7 @@ from cerlab.testing.rows import Reach
 from proofs_tests.mutants.driver import Judge, kills, mutant, on_seeds
 from proofs_tests.rows.tables import EVALUATORS, rows_of, typed_table
 from proofs_tests.rows.test_search import TOO_MANY, outcome
-from proofs_tests.suite import Suite
+from proofs_tests.suite import Suite, random_suite
 
 NOT_TAKEN = "CER0452"
 
@@ -45,7 +45,8 @@ def test_the_compiled_scan_agrees_with_the_others(suite: Suite) -> None:
     suite.run(agree, deep_count=20_000)
 
 
-def lengths_agree(rng: Random) -> bool:
+@random_suite(2_000)
+def test_lengths_of_texts_are_numbers(rng: Random) -> bool:
     """A text as long as a number in its place: the lengths are the numbers."""
     query = random_row_pattern(rng, rng.choice(get_args(Reach)))
     rows = [
@@ -63,10 +64,6 @@ def lengths_agree(rng: Random) -> bool:
         return bool(expected[1] != "[]")
     assert ours == expected, f"{evaluator} {text}\n{table.to_pylist()}"
     return expected[1] != "[]" and not isinstance(expected[0], str)
-
-
-def test_lengths_of_texts_are_numbers(suite: Suite) -> None:
-    suite.run(lengths_agree, deep_count=2_000)
 
 
 def walk_of(clause: str, table: Any) -> Walk | RegisterSearch:

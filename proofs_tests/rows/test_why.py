@@ -25,7 +25,7 @@ from cerlab.testing import random_row_pattern, random_row_table
 from proofs_tests.command import Cli
 from proofs_tests.mutants.driver import Judge, kills, mutant, on_seeds
 from proofs_tests.rows.tables import letters, typed_table
-from proofs_tests.suite import Suite
+from proofs_tests.suite import Suite, random_suite
 
 
 def why_rows(query: Any, table: Any, rows: Any = None) -> WhyRows:
@@ -216,7 +216,8 @@ def test_the_reference_agrees(suite: Suite) -> None:
     suite.run(agrees, deep_count=3_000)
 
 
-def none_agrees(rng: Random) -> bool | None:
+@random_suite(1_000)
+def test_why_there_is_none_agrees(rng: Random) -> bool | None:
     """Without rows it is the first match of the table; a change that is said gives one."""
     query = random_row_pattern(rng, depth=rng.choice((1, 2, 2)))
     table = typed_table(random_row_table(rng, rows=4))
@@ -236,10 +237,6 @@ def none_agrees(rng: Random) -> bool | None:
     if matches:
         assert list(why.rows) == matches[0]
     return why.holds or bool(why.reasons)
-
-
-def test_why_there_is_none_agrees(suite: Suite) -> None:
-    suite.run(none_agrees, deep_count=1_000)
 
 
 AGREEMENT: Judge = on_seeds(agrees, 2_000)

@@ -16,22 +16,20 @@ from cerlab.logic.focel import translate as binary
 from cerlab.logic.focel.semantics import complex_events, with_variables
 from cerlab.logic.focel.translate import binary_fo_to_so
 from proofs_tests.laws.test_focel_rewriting import answers, with_answers
-from proofs_tests.suite import Suite
+from proofs_tests.suite import Suite, random_suite
 
 
 def expected_of(phi: cel.Formula, S: tuple[Event, ...]) -> set[tuple[int, int, tuple[int, ...]]]:
     return {(min(C), max(C), tuple(sorted(C))) for C in complex_events(with_variables(phi), S)}
 
 
-def test_p7_binary_formulas_keep_their_complex_events(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        phi, S, sets = with_answers(rng, 3, binary=True)
-        translation = binary_fo_to_so(phi)
-        expected = {(min(C), max(C), tuple(sorted(C))) for C in sets}
-        assert answers(translation, S) == expected, (str(phi), str(translation))
-        return bool(expected)
-
-    suite.run(case, deep_count=20_000)
+@random_suite(20_000)
+def test_p7_binary_formulas_keep_their_complex_events(rng: Random) -> bool:
+    phi, S, sets = with_answers(rng, 3, binary=True)
+    translation = binary_fo_to_so(phi)
+    expected = {(min(C), max(C), tuple(sorted(C))) for C in sets}
+    assert answers(translation, S) == expected, (str(phi), str(translation))
+    return bool(expected)
 
 
 FORMULAS = [

@@ -21,31 +21,20 @@ from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.semantics import valuations
 from cerlab.logic.cel.text import formula_text
 from cerlab.model.answer import Labels
-from cerlab.predicates.syntax import (
-    EVERYTHING,
-    And,
-    Attribute,
-    Comparison,
-    Constant,
-    Not,
-    Operator,
-    Or,
-    Predicate,
-    TypeIs,
-)
+from cerlab.predicates import syntax as pred
 from cerlab.testing import Shape, random_events, random_formula
 from cerlab.theorems import elimination as decompiler
 from cerlab.theorems.elimination import elimination_size, vcea_to_cel
 from cerlab.theorems.socel import ucea_labelled_answers
 from proofs_tests.suite import Suite
 
-ONE: Predicate = Comparison(Operator.EQ, Attribute("v"), Constant(1))
-A: Predicate = TypeIs("A")
-B: Predicate = TypeIs("B")
-PREDICATES: tuple[Predicate, ...] = (
-    *(EVERYTHING, A, B, ONE, Not(A), Not(ONE)),
-    *(And(A, ONE), Or(A, ONE), Or(A, And(B, ONE))),
-    And(A, B),
+ONE: pred.Predicate = pred.Comparison(pred.Operator.EQ, pred.Attribute("v"), pred.Constant(1))
+A: pred.Predicate = pred.TypeIs("A")
+B: pred.Predicate = pred.TypeIs("B")
+PREDICATES: tuple[pred.Predicate, ...] = (
+    *(pred.EVERYTHING, A, B, ONE, pred.Not(A), pred.Not(ONE)),
+    *(pred.And(A, ONE), pred.Or(A, ONE), pred.Or(A, pred.And(B, ONE))),
+    pred.And(A, B),
 )
 LABELS = tuple(map(frozenset, ("", "", "A", "B", "x", "Ax", "AB")))
 SMALL_FORMULAS = Shape(depth=2, events=4, rich=False)
@@ -138,7 +127,7 @@ def test_p10_automata_and_formulas_have_the_same_valuations(
     suite.run(check, deep_count=20_000)
 
 
-def one_step(P: Predicate, labels: str) -> Vcea:
+def one_step(P: pred.Predicate, labels: str) -> Vcea:
     step = LabelTransition(0, P, frozenset(labels), 1)
     return Vcea(2, (step,), frozenset({0}), frozenset({1}))
 
@@ -151,16 +140,16 @@ def one_step(P: Predicate, labels: str) -> Vcea:
         (A, "x", None, "PROJECT[x](A AS x)"),
         (A, "Ax", None, "A AS x"),
         (A, "B", None, "PROJECT[B](A AS B)"),
-        (And(A, ONE), "A", None, "A FILTER A[v = 1]"),
-        (Or(A, B), "", None, "PROJECT[](A) OR PROJECT[](B)"),
-        (Or(A, B), "A", None, "A OR PROJECT[A](B AS A)"),
-        (Or(A, ONE), "A", "AB", "A OR PROJECT[A](B FILTER B[v = 1] AS A)"),
-        (EVERYTHING, "A", "A", "A"),
-        (Not(A), "B", "AB", "B"),
-        (Not(Not(A)), "A", "AB", "A"),
+        (pred.And(A, ONE), "A", None, "A FILTER A[v = 1]"),
+        (pred.Or(A, B), "", None, "PROJECT[](A) OR PROJECT[](B)"),
+        (pred.Or(A, B), "A", None, "A OR PROJECT[A](B AS A)"),
+        (pred.Or(A, ONE), "A", "AB", "A OR PROJECT[A](B FILTER B[v = 1] AS A)"),
+        (pred.EVERYTHING, "A", "A", "A"),
+        (pred.Not(A), "B", "AB", "B"),
+        (pred.Not(pred.Not(A)), "A", "AB", "A"),
     ],
 )
-def test_transitions_by_hand(P: Predicate, labels: str, types: str | None, text: str) -> None:
+def test_transitions_by_hand(P: pred.Predicate, labels: str, types: str | None, text: str) -> None:
     assert formula_text(vcea_to_cel(one_step(P, labels), types)) == formula_text(
         parse_formula(text.replace("B FILTER B[v = 1] AS A", "(B FILTER B[v = 1]) AS A"))
     )
@@ -180,8 +169,8 @@ def test_a_loop_becomes_contiguous_iteration() -> None:
     [
         Vcea(1, (), frozenset({0}), frozenset({0})),
         Vcea(2, (), frozenset({0}), frozenset({1})),
-        one_step(And(A, B), "A"),
-        one_step(EVERYTHING, "x"),
+        one_step(pred.And(A, B), "A"),
+        one_step(pred.EVERYTHING, "x"),
     ],
 )
 def test_without_answers_the_formula_has_none(machine: Vcea) -> None:

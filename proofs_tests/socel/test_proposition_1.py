@@ -29,7 +29,7 @@ from proofs_tests.socel.test_theorem_5 import (
     random_stream,
     random_ucea,
 )
-from proofs_tests.suite import Suite
+from proofs_tests.suite import Suite, random_suite
 
 
 def enumerate_answers(A: Ucea, S: Sequence[Event]) -> list[list[Labels]]:
@@ -101,17 +101,13 @@ def test_without_labels_the_one_answer_is_trivial() -> None:
     ]
 
 
-def test_the_automaton_is_linear_in_transitions_and_labels(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        A = random_ucea(rng, (*LABEL_SETS, frozenset()))
-        by_positions = positions_of_labels(A)
-        assert (
-            by_positions.cea.states <= A.states + len(A.Delta) * (len(by_positions.labels) + 1) + 1
-        )
-        assert len(by_positions.cea.Delta) <= len(A.Delta) * (len(by_positions.labels) + 3)
-        return True
-
-    suite.run(case, deep_count=2_000)
+@random_suite(2_000)
+def test_the_automaton_is_linear_in_transitions_and_labels(rng: Random) -> bool:
+    A = random_ucea(rng, (*LABEL_SETS, frozenset()))
+    by_positions = positions_of_labels(A)
+    assert by_positions.cea.states <= A.states + len(A.Delta) * (len(by_positions.labels) + 1) + 1
+    assert len(by_positions.cea.Delta) <= len(A.Delta) * (len(by_positions.labels) + 3)
+    return True
 
 
 def any_labels() -> Ucea:

@@ -20,7 +20,7 @@ from cerlab.logic.focel.semantics import (
     with_variables,
 )
 from cerlab.testing import Shape, random_events, random_fo_formula
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 
 SHAPE = Shape(depth=2, events=4, rich=False)
 
@@ -84,17 +84,15 @@ def small(rng: Random) -> cel.Formula:
             return phi
 
 
-def test_the_greatest_position_is_the_end(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        phi = small(rng)
-        S = tuple(random_events(rng, phi, SHAPE))
-        answers = complex_events(phi, S)
-        for n in range(len(S)):
-            expected = {C for C in answers if max(C) == n}
-            assert answers_at(phi, S, n) == expected, (str(phi), S, n)
-        return bool(answers)
-
-    suite.run(case, deep_count=2_000)
+@random_suite(2_000)
+def test_the_greatest_position_is_the_end(rng: Random) -> bool:
+    phi = small(rng)
+    S = tuple(random_events(rng, phi, SHAPE))
+    answers = complex_events(phi, S)
+    for n in range(len(S)):
+        expected = {C for C in answers if max(C) == n}
+        assert answers_at(phi, S, n) == expected, (str(phi), S, n)
+    return bool(answers)
 
 
 def test_each_iteration_binds_its_variable_again() -> None:

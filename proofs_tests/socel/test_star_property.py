@@ -11,7 +11,7 @@ from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.text import formula_text
 from cerlab.testing import Shape, random_events, random_formula
 from cerlab.theorems.socel import Edit, labelled_answers, star_violation
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 
 SHAPE = Shape(depth=3, events=5, family=True)
 KEEPS = (
@@ -27,7 +27,8 @@ def random_edit(rng: Random, S: tuple[Event, ...]) -> Edit:
     return Edit(position, length, None if length and rng.random() < 0.5 else event)
 
 
-def test_p8_formulas_without_projection_have_it(suite: Suite) -> None:
+@random_suite(20_000, needs_answers=0.4)
+def test_p8_formulas_without_projection_have_it(rng: Random) -> bool:
     """R, AS, FILTER, OR, ``;``, ``+``, RENAME, and AND and ALL, which can be expressed by them."""
 
     def random_phi(rng: Random) -> cel.Formula:
@@ -36,15 +37,12 @@ def test_p8_formulas_without_projection_have_it(suite: Suite) -> None:
             if all(isinstance(psi, KEEPS) for psi in cel.subformulas(phi)):
                 return phi
 
-    def case(rng: Random) -> bool:
-        phi = random_phi(rng)
-        S = tuple(random_events(rng, phi, SHAPE))
-        f = labelled_answers(phi)
-        edit = random_edit(rng, S)
-        assert star_violation(f, S, edit) is None, (formula_text(phi), S, edit)
-        return any(not edit.touches(C) for C in f(S))
-
-    suite.run(case, deep_count=20_000, needs_answers=0.4)
+    phi = random_phi(rng)
+    S = tuple(random_events(rng, phi, SHAPE))
+    f = labelled_answers(phi)
+    edit = random_edit(rng, S)
+    assert star_violation(f, S, edit) is None, (formula_text(phi), S, edit)
+    return any(not edit.touches(C) for C in f(S))
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from cerlab.logic.cel.text import formula_text
 from cerlab.testing import Shape, random_events, random_formula
 from cerlab.theorems.socel import LabelledPositions, between
 from proofs_tests.differential.test_windows_inside import windowed
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 
 SHAPE = Shape(depth=3, events=5, family=True)
 
@@ -41,20 +41,18 @@ def random_phi(rng: Random) -> cel.Formula:
     return phi
 
 
-def test_p6_between_i_and_j_are_the_intervals_that_end_at_j(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        phi = random_phi(rng)
-        if rng.random() < 0.3:
-            phi = windowed(rng, phi, in_events=True)
-        S = tuple(random_events(rng, phi, SHAPE))
-        every = valuations(phi, S)
-        for j in range(len(S)):
-            for i in range(j + 1):
-                expected = {labels_of(V) for V in every if V.end == j and V.start >= i}
-                assert between(phi, S, i, j) == expected, (formula_text(phi), S, i, j)
-        return bool(every)
-
-    suite.run(case, deep_count=20_000)
+@random_suite(20_000)
+def test_p6_between_i_and_j_are_the_intervals_that_end_at_j(rng: Random) -> bool:
+    phi = random_phi(rng)
+    if rng.random() < 0.3:
+        phi = windowed(rng, phi, in_events=True)
+    S = tuple(random_events(rng, phi, SHAPE))
+    every = valuations(phi, S)
+    for j in range(len(S)):
+        for i in range(j + 1):
+            expected = {labels_of(V) for V in every if V.end == j and V.start >= i}
+            assert between(phi, S, i, j) == expected, (formula_text(phi), S, i, j)
+    return bool(every)
 
 
 def without_projection(rng: Random) -> cel.Formula:
@@ -68,26 +66,23 @@ def labels_of(V: Valuation) -> LabelledPositions:
     return frozenset((X, k) for X, D in V.labels.items() for k in D)
 
 
-def test_the_evaluation_at_a_position_is_that_which_starts_at_0(suite: Suite) -> None:
+@random_suite(4_000)
+def test_the_evaluation_at_a_position_is_that_which_starts_at_0(rng: Random) -> bool:
     """SOCEL Sec. 3: its complex events have j as their greatest position.
 
     Without projection those between i and j are the ones whose positions are not before i.
     """
-
-    def case(rng: Random) -> bool:
-        phi = without_projection(rng)
-        S = tuple(random_events(rng, phi, SHAPE))
-        every = valuations(phi, S)
-        for j in range(len(S)):
-            at_j = {labels_of(V) for V in every if V.end == j}
-            assert between(phi, S, 0, j) == at_j
-            assert all(max(k for _, k in C) == j for C in at_j)
-            for i in range(j + 1):
-                later = {C for C in at_j if min(k for _, k in C) >= i}
-                assert between(phi, S, i, j) == later, (formula_text(phi), S, i, j)
-        return bool(every)
-
-    suite.run(case, deep_count=4_000)
+    phi = without_projection(rng)
+    S = tuple(random_events(rng, phi, SHAPE))
+    every = valuations(phi, S)
+    for j in range(len(S)):
+        at_j = {labels_of(V) for V in every if V.end == j}
+        assert between(phi, S, 0, j) == at_j
+        assert all(max(k for _, k in C) == j for C in at_j)
+        for i in range(j + 1):
+            later = {C for C in at_j if min(k for _, k in C) >= i}
+            assert between(phi, S, i, j) == later, (formula_text(phi), S, i, j)
+    return bool(every)
 
 
 def test_with_projection_the_greatest_position_may_be_before_j() -> None:
@@ -118,30 +113,27 @@ def by_definition(
 
 
 @pytest.mark.parametrize("operator", [cel.And, cel.All, cel.Unless])
+@random_suite(2_000)
 def test_the_operators_by_the_answers_of_their_parts(
-    operator: type[cel.And | cel.All | cel.Unless], suite: Suite
-) -> None:
+    operator: type[cel.And | cel.All | cel.Unless], rng: Random
+) -> bool:
     """Cases have answers, and AND and UNLESS drop some answer of the first part."""
-
-    def case(rng: Random) -> bool:
-        kept = dropped = 0
-        for _ in range(6):
-            left, right = without_projection(rng), without_projection(rng)
-            if operator is cel.And:  # two random formulas have hardly an answer in common
-                common = without_projection(rng)
-                left, right = cel.Or(left, common), cel.Or(common, right)
-            phi = operator(left, right)
-            S = tuple(random_events(rng, phi, SHAPE))
-            of_first = {labels_of(V) for V in valuations(phi.left, S)}
-            for j in range(len(S)):
-                expected = by_definition(phi, S, j)
-                assert between(phi, S, 0, j) == expected, (formula_text(phi), S, j)
-                kept += len(expected)
-                of_first -= expected
-            dropped += len(of_first)
-        return bool(kept and (dropped or operator is cel.All))
-
-    suite.run(case, deep_count=2_000)
+    kept = dropped = 0
+    for _ in range(6):
+        left, right = without_projection(rng), without_projection(rng)
+        if operator is cel.And:  # two random formulas have hardly an answer in common
+            common = without_projection(rng)
+            left, right = cel.Or(left, common), cel.Or(common, right)
+        phi = operator(left, right)
+        S = tuple(random_events(rng, phi, SHAPE))
+        of_first = {labels_of(V) for V in valuations(phi.left, S)}
+        for j in range(len(S)):
+            expected = by_definition(phi, S, j)
+            assert between(phi, S, 0, j) == expected, (formula_text(phi), S, j)
+            kept += len(expected)
+            of_first -= expected
+        dropped += len(of_first)
+    return bool(kept and (dropped or operator is cel.All))
 
 
 ROWS: tuple[tuple[str, str, int, int, list[set[tuple[str, int]]]], ...] = (

@@ -27,8 +27,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         "spark.executorEnv.AWS_ACCESS_KEY_ID": "nobody",  # for a store on this machine
         "spark.executorEnv.AWS_SECRET_ACCESS_KEY": "nothing",
     }
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what PySpark itself warns of is not ours
+    with warnings.catch_warnings(action="ignore"):  # what PySpark itself warns of is not ours
         try:
             result = session("local[2]", config, short_lived=True)
         except UsageError as error:

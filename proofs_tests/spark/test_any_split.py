@@ -26,7 +26,7 @@ from cerlab.testing import with_limit
 from proofs_tests.spark import layouts
 from proofs_tests.spark.cases import SparkCase, typed_case
 from proofs_tests.spark.layouts import anywhere
-from proofs_tests.suite import Suite
+from proofs_tests.suite import Suite, random_suite
 
 MANY = 3_000
 """Cases with more answers are passed over: they are about the engine."""
@@ -70,17 +70,15 @@ def test_units_of_few_rows_are_put_together(
     suite.run(lambda rng: check(rng, mode, ordered=False), deep_count=1_000)
 
 
-def test_limit_is_per_end_in_every_mode(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        mode = rng.choice(list(Mode))
-        example = case_for(rng, mode)
-        limited = SparkCase(with_limit(example.ast, 2), example.table, example.positions)
-        answers = anywhere(limited, mode, rng, ordered=rng.random() < 0.5)
-        assert set(answers) == set(limited.expected())
-        assert len(answers) == len(set(answers))
-        return bool(answers)
-
-    suite.run(case, deep_count=1_000)
+@random_suite(1_000)
+def test_limit_is_per_end_in_every_mode(rng: Random) -> bool:
+    mode = rng.choice(list(Mode))
+    example = case_for(rng, mode)
+    limited = SparkCase(with_limit(example.ast, 2), example.table, example.positions)
+    answers = anywhere(limited, mode, rng, ordered=rng.random() < 0.5)
+    assert set(answers) == set(limited.expected())
+    assert len(answers) == len(set(answers))
+    return bool(answers)
 
 
 def some_case_fails(mode: Mode, *, ordered: bool = True) -> bool:
@@ -176,16 +174,14 @@ def test_runs_that_overlap_would_be_wrong(monkeypatch: pytest.MonkeyPatch) -> No
     assert some_case_fails(Mode.ONE)
 
 
-def test_integers_are_in_the_runs_that_a_search_finds(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        size = rng.choice((1, 3, 50, 2**20, 2**40, 2**62, 2**63 - 1))
-        draw = partial(rng.randint, rng.choice((0, -size)), size)
-        keys = np.array([draw() for _ in range(rng.randint(1, 200))], np.int64)
-        near = [key + step for key in keys.tolist() for step in (-1, 0, 1)]
-        drawn = {rng.choice((draw(), rng.choice(near))) for _ in range(rng.randint(1, 40))}
-        cuts = np.array(sorted(n for n in drawn if abs(n) < 2**63), np.int64)
-        found = tasks.runs_of_integers(keys, cuts)
-        assert found.tolist() == np.searchsorted(cuts, keys, "right").tolist()
-        return len(set(found.tolist())) > 1
-
-    suite.run(case, deep_count=4_000)
+@random_suite(4_000)
+def test_integers_are_in_the_runs_that_a_search_finds(rng: Random) -> bool:
+    size = rng.choice((1, 3, 50, 2**20, 2**40, 2**62, 2**63 - 1))
+    draw = partial(rng.randint, rng.choice((0, -size)), size)
+    keys = np.array([draw() for _ in range(rng.randint(1, 200))], np.int64)
+    near = [key + step for key in keys.tolist() for step in (-1, 0, 1)]
+    drawn = {rng.choice((draw(), rng.choice(near))) for _ in range(rng.randint(1, 40))}
+    cuts = np.array(sorted(n for n in drawn if abs(n) < 2**63), np.int64)
+    found = tasks.runs_of_integers(keys, cuts)
+    assert found.tolist() == np.searchsorted(cuts, keys, "right").tolist()
+    return len(set(found.tolist())) > 1

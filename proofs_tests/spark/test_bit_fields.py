@@ -7,7 +7,7 @@ from random import Random
 import pyarrow as pa
 
 from cerlab.spark.ranges import BITS, BitField, bit_fields
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 
 LEAST, GREATEST = -(2**63), 2**63 - 1
 
@@ -38,34 +38,30 @@ def _inside(rng: Random, field: BitField) -> int:
     return rng.randint(field.least, field.greatest)
 
 
-def test_integers_come_back_and_are_in_the_order_of_the_keys(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        ends = []
-        for _ in range(rng.randrange(2, 5)):
-            width, least = rng.randrange(40), rng.choice((LEAST, -5, 0, GREATEST - 2**40))
-            ends.append((least, least + rng.randrange(2**width)))
-        keys = rng.randrange(1, len(ends))
-        ranges = [(f"k{n}", *each) for n, each in enumerate(ends)]
-        fields = bit_fields(ranges[:keys], ranges[keys:])
-        if fields is None:
-            widths = [(greatest - least).bit_length() for least, greatest in ends]
-            assert sum(widths[:keys]) + min(widths[keys:]) > BITS
-            return False
-        columns = {
-            each.name: [
-                rng.choice((each.least, each.greatest, _inside(rng, each))) for _ in "123456"
-            ]
-            for each in fields.fields
-        }
-        words = fields.encode({name: pa.array(column) for name, column in columns.items()})
-        rows = fields.decode(pa.RecordBatch.from_pydict({"k0": words}))
-        assert rows.to_pydict() == columns
-        places = list(zip(*(columns[f"k{n}"] for n in range(keys)), strict=True))
-        whole = words.to_pylist()
-        for place, value in zip(places, whole, strict=True):
-            assert fields.least_at(place) <= value <= fields.greatest_at(place)
-            for other, more in zip(places, whole, strict=True):
-                assert (value < more) == (place < other) or place == other
-        return True
-
-    suite.run(case, deep_count=1_000)
+@random_suite(1_000)
+def test_integers_come_back_and_are_in_the_order_of_the_keys(rng: Random) -> bool:
+    ends = []
+    for _ in range(rng.randrange(2, 5)):
+        width, least = rng.randrange(40), rng.choice((LEAST, -5, 0, GREATEST - 2**40))
+        ends.append((least, least + rng.randrange(2**width)))
+    keys = rng.randrange(1, len(ends))
+    ranges = [(f"k{n}", *each) for n, each in enumerate(ends)]
+    fields = bit_fields(ranges[:keys], ranges[keys:])
+    if fields is None:
+        widths = [(greatest - least).bit_length() for least, greatest in ends]
+        assert sum(widths[:keys]) + min(widths[keys:]) > BITS
+        return False
+    columns = {
+        each.name: [rng.choice((each.least, each.greatest, _inside(rng, each))) for _ in "123456"]
+        for each in fields.fields
+    }
+    words = fields.encode({name: pa.array(column) for name, column in columns.items()})
+    rows = fields.decode(pa.RecordBatch.from_pydict({"k0": words}))
+    assert rows.to_pydict() == columns
+    places = list(zip(*(columns[f"k{n}"] for n in range(keys)), strict=True))
+    whole = words.to_pylist()
+    for place, value in zip(places, whole, strict=True):
+        assert fields.least_at(place) <= value <= fields.greatest_at(place)
+        for other, more in zip(places, whole, strict=True):
+            assert (value < more) == (place < other) or place == other
+    return True

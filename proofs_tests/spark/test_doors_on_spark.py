@@ -22,7 +22,7 @@ from proofs_tests.io.test_column_doors import write as write_tables
 from proofs_tests.io.test_doors import as_doubles, files_of, written
 from proofs_tests.io.test_folders import FORMATS, write
 from proofs_tests.io.test_text import typed_events
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 
 
 def events_of(events: Any) -> list[Any]:
@@ -142,8 +142,7 @@ def test_the_command_takes_files_folders_and_patterns(
         for query in ("A", "A FILTER A[k = 2]")[: 1 + (number in (1, 2))]:
             out = tmp_path / f"out {number} {len(query)}"
             command = ["spark", query, "--position", "n", "--input", *map(str, words)]
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
+            with warnings.catch_warnings(action="ignore"):
                 cli(*command, "--output", out)
             found = sorted(row["start"] for row in pq.read_table(out).to_pylist())
             expected = [m.start for m in cerlab.evaluate(query, [*map(str, words)])]
@@ -240,28 +239,25 @@ def said(read: Callable[[Any], list[Any]], source: Any) -> tuple[str, list[Any]]
 
 
 @pytest.mark.parametrize("form", FORMATS)
+@random_suite(400)
 def test_random_files_have_the_same_events_and_errors(
-    spark: Any, suite: Suite, form: str, tmp_path: Path
-) -> None:
-    def case(rng: Random) -> bool:
-        beyond = draw(rng, form, tmp_path)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            error, expected = said(here, tmp_path)
-            found_error, found = said(partial(on_spark_or_error, spark), tmp_path)
-            if error[:7] == found_error[:7] == "CER0741":  # Spark names no file for such a column
-                return True
-            if error and found_error != error:
-                # tasks read files in parallel: each may be the first to fail
-                errors = [said(here, path)[0] for path in tmp_path.iterdir()]
-                assert found_error in errors or beyond, (error, found_error)
-                return True
-        # an integer beyond 2^53 beside doubles would be rounded in a column of Spark
-        is_rounded = "outside of the range exactly" in found_error
-        if beyond or is_rounded or has_no_type(expected):
-            assert found == expected or found_error.startswith(REFUSED), found_error
-            return not found_error
-        assert (found_error, found) == (error, expected)
-        return bool(expected or error)
-
-    suite.run(case, deep_count=400)
+    spark: Any, rng: Random, form: str, tmp_path: Path
+) -> bool:
+    beyond = draw(rng, form, tmp_path)
+    with warnings.catch_warnings(action="ignore"):
+        error, expected = said(here, tmp_path)
+        found_error, found = said(partial(on_spark_or_error, spark), tmp_path)
+        if error[:7] == found_error[:7] == "CER0741":  # Spark names no file for such a column
+            return True
+        if error and found_error != error:
+            # tasks read files in parallel: each may be the first to fail
+            errors = [said(here, path)[0] for path in tmp_path.iterdir()]
+            assert found_error in errors or beyond, (error, found_error)
+            return True
+    # an integer beyond 2^53 beside doubles would be rounded in a column of Spark
+    is_rounded = "outside of the range exactly" in found_error
+    if beyond or is_rounded or has_no_type(expected):
+        assert found == expected or found_error.startswith(REFUSED), found_error
+        return not found_error
+    assert (found_error, found) == (error, expected)
+    return bool(expected or error)

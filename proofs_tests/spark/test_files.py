@@ -52,7 +52,7 @@ from proofs_tests.spark.layouts import (
     random_layout,
 )
 from proofs_tests.spark.test_any_split import case_for, fails
-from proofs_tests.suite import Suite
+from proofs_tests.suite import Suite, random_suite
 
 
 def write(rng: Random, table: Any, folder: Path) -> list[str]:
@@ -134,21 +134,19 @@ def test_a_stream_in_files_has_the_answers_of_the_whole(
     suite.run(lambda rng: check(rng, mode, tmp_path), deep_count=3_000)
 
 
-def test_limit_is_per_end(suite: Suite, tmp_path: Path) -> None:
-    def case(rng: Random) -> bool:
-        while True:
-            example = case_for(rng, Mode.RANGES)
-            limited = SparkCase(with_limit(example.ast, 2), example.table, example.positions)
-            try:
-                answers = in_files(limited, Mode.RANGES, rng, tmp_path)
-            except NoProof:
-                continue
-            break
-        assert set(answers) == set(limited.expected())
-        assert len(answers) == len(set(answers))
-        return bool(answers)
-
-    suite.run(case, deep_count=400)
+@random_suite(400)
+def test_limit_is_per_end(rng: Random, tmp_path: Path) -> bool:
+    while True:
+        example = case_for(rng, Mode.RANGES)
+        limited = SparkCase(with_limit(example.ast, 2), example.table, example.positions)
+        try:
+            answers = in_files(limited, Mode.RANGES, rng, tmp_path)
+        except NoProof:
+            continue
+        break
+    assert set(answers) == set(limited.expected())
+    assert len(answers) == len(set(answers))
+    return bool(answers)
 
 
 def runs_of_clusters(
@@ -273,16 +271,13 @@ def all_of_files(rng: Random, mode: Mode, folder: Path) -> bool:
 
 
 @pytest.mark.parametrize("mode", list(Mode))
+@random_suite(1_000)
 def test_files_in_any_order_have_the_answers_of_the_whole(
-    suite: Suite, mode: Mode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    rng: Random, mode: Mode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> bool:
     """Some files have long dictionaries of text, and others short ones."""
-
-    def case(rng: Random) -> bool:
-        monkeypatch.setattr(packets, "_LONG_DICTIONARY", rng.choice((0, 1, 2, 1024)))
-        return all_of_files(rng, mode, tmp_path)
-
-    suite.run(case, deep_count=1_000)
+    monkeypatch.setattr(packets, "_LONG_DICTIONARY", rng.choice((0, 1, 2, 1024)))
+    return all_of_files(rng, mode, tmp_path)
 
 
 def test_units_have_one_type_however_many_texts_a_column_has() -> None:

@@ -27,7 +27,7 @@ from proofs_tests.spark.layouts import in_packets
 from proofs_tests.spark.test_any_split import case_for, fails
 from proofs_tests.spark.test_files import batches_in_files
 from proofs_tests.spark.test_stream_waits import waiting_case
-from proofs_tests.suite import Suite
+from proofs_tests.suite import Suite, random_suite
 
 ATTRIBUTES = ("v", "w", "k", "t", "type")
 
@@ -88,20 +88,18 @@ def test_a_stream_in_parts_has_the_rows_of_the_whole(suite: Suite, mode: Mode) -
     suite.run(lambda rng: check(rng, mode), deep_count=1_000)
 
 
-def test_a_stream_in_files_has_the_rows_of_the_whole(suite: Suite, tmp_path: Path) -> None:
-    def case(rng: Random) -> bool:
-        mode = rng.choice((Mode.RANGES, Mode.ONE))
-        while True:
-            example = case_for(rng, mode)
-            names = names_of(example, random_columns(rng, example))
-            try:
-                rows = rows_of(batches_in_files(example, mode, rng, tmp_path, names))
-            except NoProof:
-                continue
-            assert rows == expected(example, names), example.describe()
-            return bool(rows)
-
-    suite.run(case, deep_count=500)
+@random_suite(500)
+def test_a_stream_in_files_has_the_rows_of_the_whole(rng: Random, tmp_path: Path) -> bool:
+    mode = rng.choice((Mode.RANGES, Mode.ONE))
+    while True:
+        example = case_for(rng, mode)
+        names = names_of(example, random_columns(rng, example))
+        try:
+            rows = rows_of(batches_in_files(example, mode, rng, tmp_path, names))
+        except NoProof:
+            continue
+        assert rows == expected(example, names), example.describe()
+        return bool(rows)
 
 
 def check_stream(
@@ -140,11 +138,9 @@ def test_a_stream_whose_labels_are_compared_has_the_rows_of_the_whole(suite: Sui
     suite.run(lambda rng: check_stream(rng, register_case, 12), deep_count=1_000)
 
 
-def test_a_stream_whose_query_waits_has_the_rows_of_the_whole(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        return check_stream(rng, lambda rng, _: waiting_case(rng), until="end")
-
-    suite.run(case, deep_count=500)
+@random_suite(500)
+def test_a_stream_whose_query_waits_has_the_rows_of_the_whole(rng: Random) -> bool:
+    return check_stream(rng, lambda rng, _: waiting_case(rng), until="end")
 
 
 def test_rows_that_a_bucket_gives_up_too_early_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,26 +7,24 @@ from random import Random
 import numpy as np
 
 from cerlab.spark.evaluation import Positions
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 
 
-def test_positions_are_those_that_were_added(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        positions, every, forgotten = Positions(), [0], 0
-        for _ in range(rng.randrange(1, 8)):
-            more = []
-            for _ in range(rng.randrange(40)):
-                every.append(every[-1] + rng.choice((1, 1, 1, 5)))
-                more.append(every[-1])
-            positions.append(np.array(more, np.int64))
-            if rng.random() < 0.5:
-                forgotten = rng.randrange(forgotten, len(every))
-                positions.forget(forgotten)
-            at = list(range(forgotten, len(every) - 1))
-            assert positions.of(np.array(at, np.int64)).tolist() == [every[n + 1] for n in at]
-        return len(every) > 1
-
-    suite.run(case, deep_count=5_000)
+@random_suite(5_000)
+def test_positions_are_those_that_were_added(rng: Random) -> bool:
+    positions, every, forgotten = Positions(), [0], 0
+    for _ in range(rng.randrange(1, 8)):
+        more = []
+        for _ in range(rng.randrange(40)):
+            every.append(every[-1] + rng.choice((1, 1, 1, 5)))
+            more.append(every[-1])
+        positions.append(np.array(more, np.int64))
+        if rng.random() < 0.5:
+            forgotten = rng.randrange(forgotten, len(every))
+            positions.forget(forgotten)
+        at = list(range(forgotten, len(every) - 1))
+        assert positions.of(np.array(at, np.int64)).tolist() == [every[n + 1] for n in at]
+    return len(every) > 1
 
 
 def test_of_consecutive_positions_nothing_is_kept() -> None:

@@ -13,26 +13,7 @@ import pytest
 
 from cerlab import Event, satisfies
 from cerlab.model.event import Value, to_value
-from cerlab.predicates.syntax import (
-    And,
-    Arithmetic,
-    Attribute,
-    Between,
-    Comparison,
-    Computed,
-    Constant,
-    Like,
-    Member,
-    Not,
-    Operator,
-    Or,
-    Predicate,
-    StreamIs,
-    TypeIs,
-    conjunction,
-    disjunction,
-    negation,
-)
+from cerlab.predicates import syntax as pred
 from cerlab.spark import predicates as module
 from cerlab.spark.frame import source_of
 from cerlab.spark.predicates import Inexact, column_above, column_where
@@ -90,47 +71,47 @@ def rows(rng: Random) -> Any:
     return pa.table(columns)
 
 
-def atom(rng: Random) -> Predicate:
+def atom(rng: Random) -> pred.Predicate:
     """An atom of any shape, mostly over values that compare."""
-    operand = Attribute(rng.choice([*VALUES, "nowhere"]))
+    operand = pred.Attribute(rng.choice([*VALUES, "nowhere"]))
     low, high = (constant(rng, operand.name) for _ in range(2))
     match rng.randrange(8):
         case 0:
-            return rng.choice((TypeIs, StreamIs))(rng.choice(TEXTS))
+            return rng.choice((pred.TypeIs, pred.StreamIs))(rng.choice(TEXTS))
         case 1:
             others = [n for n in VALUES if VALUES[n][0] == VALUES.get(operand.name, (None,))[0]]
-            return Comparison(op(rng), operand, Attribute(rng.choice(others or ["long"])))
+            return pred.Comparison(op(rng), operand, pred.Attribute(rng.choice(others or ["long"])))
         case 2:
             values = tuple(constant(rng, operand.name) for _ in range(rng.randrange(4)))
-            return Member(operand, values, rng.random() < 0.5)
+            return pred.Member(operand, values, rng.random() < 0.5)
         case 3:
             ends = [(low, high), (low, None), (None, high)]
-            return Between(operand, *rng.choice(ends), rng.random() < 0.5)
+            return pred.Between(operand, *rng.choice(ends), rng.random() < 0.5)
         case 4:
-            return Comparison(op(rng), low, operand)
+            return pred.Comparison(op(rng), low, operand)
         case _:
-            return Comparison(op(rng), operand, low)
+            return pred.Comparison(op(rng), operand, low)
 
 
-def op(rng: Random) -> Operator:
-    return rng.choice(list(Operator))
+def op(rng: Random) -> pred.Operator:
+    return rng.choice(list(pred.Operator))
 
 
-def constant(rng: Random, name: str) -> Constant:
+def constant(rng: Random, name: str) -> pred.Constant:
     """As a rule of the kind of the attribute, and often one of its values."""
     values = [v for v in VALUES.get(name, (None, [0]))[1] if v is not None and v == v]
     if rng.random() < 0.4:
-        return Constant(to_value(rng.choice(values)))
+        return pred.Constant(to_value(rng.choice(values)))
     kinds = [v for v in CONSTANTS if isinstance(v, str) == isinstance(values[0], str)]
-    return Constant(rng.choice(kinds if rng.random() < 0.9 else CONSTANTS))
+    return pred.Constant(rng.choice(kinds if rng.random() < 0.9 else CONSTANTS))
 
 
-def predicate(rng: Random, depth: int = 2) -> Predicate:
+def predicate(rng: Random, depth: int = 2) -> pred.Predicate:
     if depth == 0 or rng.random() < 0.4:
         return atom(rng)
     if rng.random() < 0.3:
-        return Not(predicate(rng, depth - 1))
-    return rng.choice((And, Or))(predicate(rng, depth - 1), predicate(rng, depth - 1))
+        return pred.Not(predicate(rng, depth - 1))
+    return rng.choice((pred.And, pred.Or))(predicate(rng, depth - 1), predicate(rng, depth - 1))
 
 
 def events_of(table: Any) -> list[Event]:
@@ -161,14 +142,18 @@ def test_every_cell_is_that_of_the_scalar_truth(spark: Any, suite: Suite) -> Non
     suite.run(lambda rng: check_cells(spark, rng, 10) > 0, deep_count=200)
 
 
-INEXACT: list[Predicate] = [
-    Like(Attribute("text"), "a.*"),
-    Comparison(Operator.EQ, Attribute("long"), Attribute("double")),
-    Comparison(Operator.GT, Computed(Arithmetic.ADD, Attribute("long"), Constant(1)), Constant(0)),
-    Comparison(Operator.EQ, Attribute("decimal"), Constant(1)),
-    Comparison(Operator.EQ, Attribute("moment"), Attribute("moment")),
-    Comparison(Operator.EQ, Attribute("collated"), Constant("a")),
-    Comparison(Operator.EQ, Attribute("text"), Constant("\ud800")),
+INEXACT: list[pred.Predicate] = [
+    pred.Like(pred.Attribute("text"), "a.*"),
+    pred.Comparison(pred.Operator.EQ, pred.Attribute("long"), pred.Attribute("double")),
+    pred.Comparison(
+        pred.Operator.GT,
+        pred.Computed(pred.Arithmetic.ADD, pred.Attribute("long"), pred.Constant(1)),
+        pred.Constant(0),
+    ),
+    pred.Comparison(pred.Operator.EQ, pred.Attribute("decimal"), pred.Constant(1)),
+    pred.Comparison(pred.Operator.EQ, pred.Attribute("moment"), pred.Attribute("moment")),
+    pred.Comparison(pred.Operator.EQ, pred.Attribute("collated"), pred.Constant("a")),
+    pred.Comparison(pred.Operator.EQ, pred.Attribute("text"), pred.Constant("\ud800")),
 ]
 
 
@@ -189,11 +174,11 @@ def test_a_bound_leaves_no_event_out(spark: Any) -> None:
     rng = Random(3)
     table = rows(rng)
     source, events = source_of(spark.createDataFrame(table), None), events_of(table)
-    predicates: list[Predicate] = []
+    predicates: list[pred.Predicate] = []
     for inexact, _ in product((INEXACT[0], INEXACT[1], INEXACT[2]), range(10)):
-        other = rng.choice((inexact, negation(inexact)))
-        inner = rng.choice((conjunction, disjunction))(predicate(rng, 1), other)
-        predicates.append(rng.choice((inner, negation(inner))))
+        other = rng.choice((inexact, pred.negation(inexact)))
+        inner = rng.choice((pred.conjunction, pred.disjunction))(predicate(rng, 1), other)
+        predicates.append(rng.choice((inner, pred.negation(inner))))
     columns = [column_above(P, source).alias(f"p{n}") for n, P in enumerate(predicates)]
     cells_by_spark = source.frame.select(*columns).toArrow()
     events_out = 0

@@ -13,7 +13,7 @@ import cerlab
 from cerlab.engine.reorder import arrive, nothing, with_sequence
 from proofs_tests.spark.buckets import LABELS, positions_of
 from proofs_tests.spark.lateness import Model
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 
 SCHEMA = pa.schema([("position", pa.int64()), ("time", pa.int64()), ("a0", pa.string())])
 EMPTY = nothing(SCHEMA).with_count(1)
@@ -78,30 +78,27 @@ def test_rows_without_a_place_are_refused(rows: list[tuple[Any, Any]], code: str
     assert caught.value.code == code
 
 
-def test_any_order_within_the_lateness_is_the_order(suite: Suite) -> None:
+@random_suite(2_000, needs_answers=0.8)
+def test_any_order_within_the_lateness_is_the_order(rng: Random) -> bool:
     """A row is late exactly if a later one was released before it: a plain list agrees."""
-
-    def case(rng: Random) -> bool:
-        lateness = rng.choice((0, 1, 3, 10))
-        times = np.cumsum([rng.choice((0, 0, 1, 2, 7)) for _ in range(40)]).tolist()
-        rows = list(zip(times, range(0, 80, 2), strict=True))
-        slack = lateness * rng.choice((1, 1, 3))
-        queue = sorted(rows, key=lambda row: row[0] + rng.random() * slack)
-        before, output, late, model = EMPTY, [], [], Model(lateness)
-        while queue:
-            size = rng.choice((1, 1, 4, 15))
-            batch, queue = queue[:size], queue[size:]
-            arrival = arrive(before, rows_at(*rng.sample(batch, len(batch))), lateness, LABELS)
-            before = arrival.after
-            output += positions_of(arrival.released_rows)
-            late += positions_of(arrival.late)
-            model.take(batch)
-            assert output == [position for _, position in model.released_rows]
-        pending = positions_of(before.pending_rows)
-        assert late == model.late
-        assert output + pending == sorted(set(range(0, 80, 2)) - set(late))
-        if slack == lateness:
-            assert not late
-        return bool(late) or slack == lateness
-
-    suite.run(case, deep_count=2_000, needs_answers=0.8)
+    lateness = rng.choice((0, 1, 3, 10))
+    times = np.cumsum([rng.choice((0, 0, 1, 2, 7)) for _ in range(40)]).tolist()
+    rows = list(zip(times, range(0, 80, 2), strict=True))
+    slack = lateness * rng.choice((1, 1, 3))
+    queue = sorted(rows, key=lambda row: row[0] + rng.random() * slack)
+    before, output, late, model = EMPTY, [], [], Model(lateness)
+    while queue:
+        size = rng.choice((1, 1, 4, 15))
+        batch, queue = queue[:size], queue[size:]
+        arrival = arrive(before, rows_at(*rng.sample(batch, len(batch))), lateness, LABELS)
+        before = arrival.after
+        output += positions_of(arrival.released_rows)
+        late += positions_of(arrival.late)
+        model.take(batch)
+        assert output == [position for _, position in model.released_rows]
+    pending = positions_of(before.pending_rows)
+    assert late == model.late
+    assert output + pending == sorted(set(range(0, 80, 2)) - set(late))
+    if slack == lateness:
+        assert not late
+    return bool(late) or slack == lateness

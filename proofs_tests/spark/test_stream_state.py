@@ -16,7 +16,7 @@ from proofs_tests.engine.hostile_states import states_before
 from proofs_tests.hostile.buckets import gone_on
 from proofs_tests.spark.buckets import buckets_of, job_of, read_state
 from proofs_tests.spark.cases import SparkCase
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 
 
 def first_step(text: str, table: Any) -> tuple[StreamJob, Any, bytes]:
@@ -65,17 +65,14 @@ def test_a_state_is_read_under_its_own_query_and_version_only() -> None:
         BucketStep(job, states_before()["bucket"], rows.slice(0, 0))
 
 
-def test_a_changed_state_is_refused_or_is_another_state(suite: Suite) -> None:
+@random_suite(6_000, needs_answers=0.3)
+def test_a_changed_state_is_refused_or_is_another_state(rng: Random) -> bool:
     """Bytes, or arrays and values with a digest that fits: no other error, and no crash."""
-
-    def case(rng: Random) -> bool:
-        try:
-            gone_on(rng)
-        except cerlab.CerlabError:
-            return True
-        return False
-
-    suite.run(case, deep_count=6_000, needs_answers=0.3)
+    try:
+        gone_on(rng)
+    except cerlab.CerlabError:
+        return True
+    return False
 
 
 def test_a_state_comes_back_as_it_was() -> None:

@@ -19,7 +19,7 @@ from cerlab.testing import Shape
 from proofs_tests.complexity.walk import codes_of_calls
 from proofs_tests.spark.buckets import buckets_of, feed, job_of, plan_of, positions_of, without
 from proofs_tests.spark.cases import SparkCase, register_case, typed_case
-from proofs_tests.suite import Suite
+from proofs_tests.suite import Suite, random_suite
 
 
 def place(answer: ComplexEvent) -> tuple[int, int, tuple[int, ...]]:
@@ -79,7 +79,8 @@ def test_a_key_goes_on_where_another_one_has_left() -> None:
     assert (answers, state) == ([ComplexEvent(1, 2, (1, 2))], None)
 
 
-def with_bad_rows(rng: Random) -> bool:
+@random_suite(1_000)
+def test_bad_and_repeated_rows_change_no_answer_under_quarantine(rng: Random) -> bool:
     """Repeated rows, and rows without type or position, change no answer under quarantine."""
     case = typed_case(rng, Shape(depth=2, events=30))
     plan, lateness = case.query.plan, rng.choice((0, 1, 4))
@@ -107,10 +108,6 @@ def with_bad_rows(rng: Random) -> bool:
     else:
         assert sorted(output.answers, key=place) == sorted(expected, key=place), case.describe()
     return bool(output.answers and output.bad)
-
-
-def test_bad_and_repeated_rows_change_no_answer_under_quarantine(suite: Suite) -> None:
-    suite.run(with_bad_rows, deep_count=1_000)
 
 
 LINE = "SELECT * WHERE A ; B PARTITION BY [k] WITHIN 9 [t]"

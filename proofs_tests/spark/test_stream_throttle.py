@@ -19,7 +19,7 @@ from proofs_tests.spark.cases import SparkCase, register_case, typed_case
 from proofs_tests.spark.test_named_rows import check_stream
 from proofs_tests.spark.test_stream_step import in_any_order, through
 from proofs_tests.spark.test_stream_waits import check_waits, waiting_case
-from proofs_tests.suite import Suite
+from proofs_tests.suite import Suite, random_suite
 
 Draw = Callable[[Random, Shape], SparkCase]
 
@@ -79,26 +79,21 @@ def test_random_queries_that_wait_under_throttle(suite: Suite) -> None:
     suite.run(lambda rng: check_waits(rng, waiting_under_throttle), deep_count=1_000)
 
 
-def named_rows(rng: Random) -> bool:
+@random_suite(1_000)
+def test_rows_with_names_under_throttle(rng: Random) -> bool:
     """Rows with names, of a query of any machine."""
     if rng.random() < 0.4:
         return check_stream(rng, lambda rng, _: waiting_under_throttle(rng), until="end")
     return check_stream(rng, throttled(rng.choice((typed_case, register_case))), 14)
 
 
-def test_rows_with_names_under_throttle(suite: Suite) -> None:
-    suite.run(named_rows, deep_count=1_000)
-
-
-def test_a_changed_state_with_given_ends_is_refused_or_is_another_state(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        try:
-            gone_on(rng, throttled(typed_case if rng.random() < 0.6 else register_case))
-        except cerlab.CerlabError:
-            return True
-        return False
-
-    suite.run(case, deep_count=2_000, needs_answers=0.3)
+@random_suite(2_000, needs_answers=0.3)
+def test_a_changed_state_with_given_ends_is_refused_or_is_another_state(rng: Random) -> bool:
+    try:
+        gone_on(rng, throttled(typed_case if rng.random() < 0.6 else register_case))
+    except cerlab.CerlabError:
+        return True
+    return False
 
 
 KEYS = "SELECT * WHERE A PARTITION BY [k] WITHIN 3 [t] THROTTLE"

@@ -22,7 +22,7 @@ from cerlab.testing import Shape, random_correlated_events, random_correlated_fo
 from proofs_tests.spark.buckets import buckets_of, feed, job_of, plan_of, without
 from proofs_tests.spark.cases import SparkCase
 from proofs_tests.spark.test_stream_step import in_any_order, place
-from proofs_tests.suite import Suite
+from proofs_tests.suite import Suite, random_suite
 
 SHAPE = Shape(depth=2, events=16)
 
@@ -119,16 +119,13 @@ def looking_back_case(rng: Random, shape: Shape) -> SparkCase:
             return case
 
 
-def look_backs(rng: Random) -> bool:
+@random_suite(1_500)
+def test_queries_that_look_back_on_keys_that_come_in_any_order(rng: Random) -> bool:
     """With a lag, the watermark ends waits; a query that only looks back needs none."""
     case = looking_back_case(rng, SHAPE)
     if not waits(case.ast.formula):
         return in_any_order(rng, lambda _rng, _shape: case)
     return check_waits(rng, lambda _rng: case)
-
-
-def test_queries_that_look_back_on_keys_that_come_in_any_order(suite: Suite) -> None:
-    suite.run(look_backs, deep_count=1_500)
 
 
 ABSENCE = "SELECT * WHERE (A WAIT 5 [t]) UNLESS B PARTITION BY [k] WITHIN 9 [t]"

@@ -13,7 +13,7 @@ from cerlab.model.answer import Registers
 from cerlab.predicates.syntax import EVERYTHING, And, Guard, Not, Or, atoms, registers_of
 from cerlab.predicates.text import predicate_text
 from cerlab.testing import REGISTERS, random_sremo, random_sremo_events
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 
 
 def guard(text: str) -> Guard:
@@ -101,21 +101,18 @@ def test_what_a_guard_reads() -> None:
     assert registers_of(EVERYTHING) == frozenset()
 
 
-def test_de_morgan_and_exactly_one_minterm_even_on_empty_registers(suite: Suite) -> None:
+@random_suite(5_000)
+def test_de_morgan_and_exactly_one_minterm_even_on_empty_registers(rng: Random) -> bool:
     """So guards are two-valued: what determinisation by minterms needs (SRT Def. 13)."""
-
-    def case(rng: Random) -> bool:
-        a, b = (guard_of(rng) for _ in range(2))
-        contents = random_sremo_events(rng, sre.SKIP)[:1]
-        v = Registers({rng.choice(REGISTERS): t for t in contents})
-        S = random_sremo_events(rng, sre.Concat(sre.Terminal(a), sre.Terminal(b)))
-        for t in S:
-            assert satisfies(t, Not(And(a, b)), v) == satisfies(t, Or(Not(a), Not(b)), v)
-            minterms = [And(p, q) for p in (a, Not(a)) for q in (b, Not(b))]
-            assert sum(satisfies(t, m, v) for m in minterms) == 1
-        return bool(S) and bool(registers_of(a) | registers_of(b))
-
-    suite.run(case, deep_count=5_000)
+    a, b = (guard_of(rng) for _ in range(2))
+    contents = random_sremo_events(rng, sre.SKIP)[:1]
+    v = Registers({rng.choice(REGISTERS): t for t in contents})
+    S = random_sremo_events(rng, sre.Concat(sre.Terminal(a), sre.Terminal(b)))
+    for t in S:
+        assert satisfies(t, Not(And(a, b)), v) == satisfies(t, Or(Not(a), Not(b)), v)
+        minterms = [And(p, q) for p in (a, Not(a)) for q in (b, Not(b))]
+        assert sum(satisfies(t, m, v) for m in minterms) == 1
+    return bool(S) and bool(registers_of(a) | registers_of(b))
 
 
 def guard_of(rng: Random) -> Guard:

@@ -13,7 +13,7 @@ from cerlab.logic.sremo.syntax import SKIP, sequence, streaming
 from cerlab.predicates.syntax import Not
 from cerlab.testing import Shape, random_sremo, random_sremo_events
 from proofs_tests.sremo.tables import Match, shown_at
-from proofs_tests.suite import Suite
+from proofs_tests.suite import Suite, random_suite
 
 SHAPE = Shape(depth=3, events=5)
 FLAT = Shape(depth=0, events=6)
@@ -65,38 +65,32 @@ def test_p1_equal_matches_give_equal_languages_and_not_the_other_way(suite: Suit
     assert left != right
 
 
-def test_p7_a_stream_shows_what_some_start_shows(suite: Suite) -> None:
+@random_suite(10_000)
+def test_p7_a_stream_shows_what_some_start_shows(rng: Random) -> bool:
     """``Match(<TRUE>* . e, S[..k])`` is the union of Match(e, S[m..k]) over m (SRT Def. 32)."""
-
-    def case(rng: Random) -> bool:
-        e, S = random_example(rng)
-        has_matches = False
-        for k in range(len(S) + 1):
-            of_stream = matches(streaming(e), S[:k])
-            starts = [shifted(matches(e, S[m:k]), m) for m in range(k + 1)]
-            assert of_stream == frozenset[tuple[int, ...]]().union(*starts), f"{e}\non {S[:k]}"
-            has_matches |= bool(of_stream)
-        return has_matches
-
-    suite.run(case, deep_count=10_000)
+    e, S = random_example(rng)
+    has_matches = False
+    for k in range(len(S) + 1):
+        of_stream = matches(streaming(e), S[:k])
+        starts = [shifted(matches(e, S[m:k]), m) for m in range(k + 1)]
+        assert of_stream == frozenset[tuple[int, ...]]().union(*starts), f"{e}\non {S[:k]}"
+        has_matches |= bool(of_stream)
+    return has_matches
 
 
-def test_p15_each_match_is_shown_once_where_it_ends(suite: Suite) -> None:
+@random_suite(10_000)
+def test_p15_each_match_is_shown_once_where_it_ends(rng: Random) -> bool:
     """Detect(e, S, k): the matches of S[..k] whose last marked event is t_k (SRT Def. 32)."""
-
-    def case(rng: Random) -> bool:
-        e, S = random_example(rng)
-        expected = [
-            cerlab.ComplexEvent(M[0], M[-1], M)
-            for k, marks_of_k in shown_at(e, S).items()
-            for M in marks_of_k
-            if k - 1 in M
-        ]
-        assert len(expected) == len(set(expected))
-        assert detections(e, S) == set(expected)
-        return bool(expected)
-
-    suite.run(case, deep_count=10_000)
+    e, S = random_example(rng)
+    expected = [
+        cerlab.ComplexEvent(M[0], M[-1], M)
+        for k, marks_of_k in shown_at(e, S).items()
+        for M in marks_of_k
+        if k - 1 in M
+    ]
+    assert len(expected) == len(set(expected))
+    assert detections(e, S) == set(expected)
+    return bool(expected)
 
 
 def random_bounded(rng: Random) -> Sremo:
@@ -111,25 +105,22 @@ def marking_terminal(e: Sremo) -> Sremo:
     return parse_sremo("<TRUE>^")
 
 
-def test_p12_span_is_length_where_both_ends_are_marked(suite: Suite) -> None:
+@random_suite(10_000)
+def test_p12_span_is_length_where_both_ends_are_marked(rng: Random) -> bool:
     """And both grow with w, to the expression itself (SRT Def. 39)."""
-
-    def case(rng: Random) -> bool:
-        for _ in range(2):  # half of the first draws have no match
-            e = random_bounded(rng)
-            S = random_sremo_events(rng, e, FLAT)
-            if matches(e, S):
-                break
-        before: Match = frozenset()
-        for w in range(1, len(S) + 1):
-            span = matches(sre.SpanWindow(e, w), S)
-            assert span == matches(sre.LengthWindow(e, w), S), f"{e}\non {S}"
-            assert before <= span
-            before = span
-        assert before == matches(e, S)
-        return bool(before)
-
-    suite.run(case, deep_count=10_000)
+    for _ in range(2):  # half of the first draws have no match
+        e = random_bounded(rng)
+        S = random_sremo_events(rng, e, FLAT)
+        if matches(e, S):
+            break
+    before: Match = frozenset()
+    for w in range(1, len(S) + 1):
+        span = matches(sre.SpanWindow(e, w), S)
+        assert span == matches(sre.LengthWindow(e, w), S), f"{e}\non {S}"
+        assert before <= span
+        before = span
+    assert before == matches(e, S)
+    return bool(before)
 
 
 def check_windows(rng: Random) -> bool:
@@ -173,19 +164,16 @@ def terminals(rng: Random) -> list[sre.Terminal]:
     return drawn_terminals
 
 
-def test_p13_strategies_allow_more_the_looser_they_are(suite: Suite) -> None:
+@random_suite(10_000)
+def test_p13_strategies_allow_more_the_looser_they_are(rng: Random) -> bool:
     """Contiguous is next, next is any, for terminals (SRT Def. 44)."""
-
-    def case(rng: Random) -> bool:
-        parts = terminals(rng)
-        S = random_sremo_events(rng, sre.SkipAny(tuple(parts)), FLAT)
-        strict = matches(sequence(parts), S)
-        following = matches(sre.SkipNext(tuple(parts)), S)
-        anywhere = matches(sre.SkipAny(tuple(parts)), S)
-        assert strict <= following <= anywhere
-        return bool(anywhere)
-
-    suite.run(case, deep_count=10_000)
+    parts = terminals(rng)
+    S = random_sremo_events(rng, sre.SkipAny(tuple(parts)), FLAT)
+    strict = matches(sequence(parts), S)
+    following = matches(sre.SkipNext(tuple(parts)), S)
+    anywhere = matches(sre.SkipAny(tuple(parts)), S)
+    assert strict <= following <= anywhere
+    return bool(anywhere)
 
 
 def check_gaps(rng: Random) -> bool:
@@ -246,20 +234,17 @@ def in_gaps(
     return from_part(0, 0)
 
 
-def test_p14_a_gap_before_a_terminal_needs_no_negation(suite: Suite) -> None:
+@random_suite(10_000)
+def test_p14_a_gap_before_a_terminal_needs_no_negation(rng: Random) -> bool:
     """``!(skip . phi . skip)`` is ``<NOT phi>*``, whatever phi reads (SRT Sec. 5.3)."""
-
-    def case(rng: Random) -> bool:
-        first, *others = terminals(rng)
-        parts: list[Sremo] = [first]
-        for each in others:
-            parts += [sre.Star(sre.Terminal(Not(each.guard))), each]
-        S = random_sremo_events(rng, sequence(parts), FLAT)
-        with_gaps = matches(sre.SkipNext((first, *others)), S)
-        assert with_gaps == matches(sequence(parts), S)
-        return bool(with_gaps)
-
-    suite.run(case, deep_count=10_000)
+    first, *others = terminals(rng)
+    parts: list[Sremo] = [first]
+    for each in others:
+        parts += [sre.Star(sre.Terminal(Not(each.guard))), each]
+    S = random_sremo_events(rng, sequence(parts), FLAT)
+    with_gaps = matches(sre.SkipNext((first, *others)), S)
+    assert with_gaps == matches(sequence(parts), S)
+    return bool(with_gaps)
 
 
 def either_order(rng: Random) -> bool:

@@ -13,7 +13,7 @@ from cerlab.logic.sremo import Derivation, derivations, matches
 from cerlab.model.answer import Registers
 from cerlab.testing import REGISTERS, Shape, SremoKind, random_sremo, random_sremo_events
 from proofs_tests.sremo.twin import Contents, Twin, subsets
-from proofs_tests.suite import Suite
+from proofs_tests.suite import Suite, random_suite
 
 SHAPE = Shape(depth=3, events=4)
 
@@ -54,32 +54,27 @@ def test_all_operators(suite: Suite) -> None:
     suite.run(lambda rng: agrees(rng, "all"), deep_count=10_000)
 
 
-def test_positions_are_absolute_and_what_comes_after_is_not_seen(suite: Suite) -> None:
+@random_suite(10_000)
+def test_positions_are_absolute_and_what_comes_after_is_not_seen(rng: Random) -> bool:
     """From position i of S as from the start of S[i:], shifted; S[..j] decides what ends at j."""
-
-    def case(rng: Random) -> bool:
-        e = random_sremo(rng, SHAPE)
-        S = random_sremo_events(rng, e, SHAPE)
-        i = rng.randrange(min(len(S), 1) + 1)
-        rows = derivations(e, S, i)
-        assert {(d.end - i, frozenset(p - i for p in d.marks)) for d in rows} == {
-            (d.end, d.marks) for d in derivations(e, S[i:])
+    e = random_sremo(rng, SHAPE)
+    S = random_sremo_events(rng, e, SHAPE)
+    i = rng.randrange(min(len(S), 1) + 1)
+    rows = derivations(e, S, i)
+    assert {(d.end - i, frozenset(p - i for p in d.marks)) for d in rows} == {
+        (d.end, d.marks) for d in derivations(e, S[i:])
+    }
+    for j in range(i, len(S) + 1):
+        assert {d for d in rows if d.end == j} == {
+            d for d in derivations(e, S[:j], i) if d.end == j
         }
-        for j in range(i, len(S) + 1):
-            assert {d for d in rows if d.end == j} == {
-                d for d in derivations(e, S[:j], i) if d.end == j
-            }
-        return bool(rows)
-
-    suite.run(case, deep_count=10_000)
+    return bool(rows)
 
 
-def test_a_match_consumes_everything_from_empty_registers(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        e = random_sremo(rng, SHAPE)
-        S = random_sremo_events(rng, e, SHAPE)
-        expected = {tuple(sorted(d.marks)) for d in by_the_rules(e, S) if d.end == len(S)}
-        assert matches(e, S) == expected, f"{e}\non {S}"
-        return bool(expected)
-
-    suite.run(case, deep_count=10_000)
+@random_suite(10_000)
+def test_a_match_consumes_everything_from_empty_registers(rng: Random) -> bool:
+    e = random_sremo(rng, SHAPE)
+    S = random_sremo_events(rng, e, SHAPE)
+    expected = {tuple(sorted(d.marks)) for d in by_the_rules(e, S) if d.end == len(S)}
+    assert matches(e, S) == expected, f"{e}\non {S}"
+    return bool(expected)

@@ -13,18 +13,16 @@ from cerlab.logic.sremo.syntax import reads, writes
 from cerlab.predicates.syntax import Attribute, Comparison, Constant, Operator
 from cerlab.testing import Shape, random_sremo
 from proofs_tests.sremo.tables import sre as read
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 
 
-def test_parse_after_print_is_the_identity(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        e = random_sremo(rng, Shape(depth=4))
-        text = sremo_text(e)
-        assert parse_sremo(text) == e, text
-        assert str(e) == text
-        return True
-
-    suite.run(case, deep_count=10_000)
+@random_suite(10_000)
+def test_parse_after_print_is_the_identity(rng: Random) -> bool:
+    e = random_sremo(rng, Shape(depth=4))
+    text = sremo_text(e)
+    assert parse_sremo(text) == e, text
+    assert str(e) == text
+    return True
 
 
 def a(kind: str, *, marks: bool = False, writes: str = "") -> sre.Terminal:

@@ -21,7 +21,7 @@ from cerlab.theorems import srt as runs
 from proofs_tests.sremo.tables import E1, TABLE_1
 from proofs_tests.sremo.tables import sre as parsed
 from proofs_tests.srt.cases import SHAPE, Matches, events, step
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 
 Kind = Callable[[RegisterPlan], Runs | SharedRuns]
 KINDS = pytest.mark.parametrize("kind", [Runs, SharedRuns])
@@ -51,41 +51,35 @@ def random_windowed(rng: Random) -> Sremo:
     return e
 
 
-def test_p15_reports_are_what_the_stream_shows(suite: Suite) -> None:
+@random_suite(10_000)
+def test_p15_reports_are_what_the_stream_shows(rng: Random) -> bool | None:
     """At each event the matches whose last mark is there, each once (SRT Def. 32)."""
-
-    def case(rng: Random) -> bool | None:
-        e, S = with_detection(rng, random_windowed)
-        try:
-            plan = register_plan(e)
-        except (Unsupported, ResourceLimit):
-            return None
-        expected = {(D.end, D.positions) for D in detections(e, S)}
-        for active in (Runs(plan), SharedRuns(plan)):
-            pairs = [(k, M) for k, t in enumerate(S) for M in active.advance(t, k)]
-            assert len(pairs) == len(set(pairs))
-            assert set(pairs) == expected, f"{e}\non {S}"
-        return bool(expected)
-
-    suite.run(case, deep_count=10_000)
+    e, S = with_detection(rng, random_windowed)
+    try:
+        plan = register_plan(e)
+    except (Unsupported, ResourceLimit):
+        return None
+    expected = {(D.end, D.positions) for D in detections(e, S)}
+    for active in (Runs(plan), SharedRuns(plan)):
+        pairs = [(k, M) for k, t in enumerate(S) for M in active.advance(t, k)]
+        assert len(pairs) == len(set(pairs))
+        assert set(pairs) == expected, f"{e}\non {S}"
+    return bool(expected)
 
 
-def test_the_evaluator_by_name(suite: Suite) -> None:
+@random_suite(2_000)
+def test_the_evaluator_by_name(rng: Random) -> bool | None:
     """``"registers"`` and ``"auto"`` give what ``"reference"`` gives, in its order."""
-
-    def case(rng: Random) -> bool | None:
-        e, S = with_detection(rng, random_windowed)
-        stream = cerlab.Stream.from_events([{"type": t.type, **t.attributes} for t in S])
-        expected = cerlab.evaluate(e, stream, evaluator="reference")
-        assert cerlab.evaluate(e, stream) == expected
-        try:
-            by_runs = cerlab.evaluate(e, stream, evaluator="registers")
-        except (Unsupported, ResourceLimit):
-            return None
-        assert by_runs == expected
-        return bool(expected)
-
-    suite.run(case, deep_count=2_000)
+    e, S = with_detection(rng, random_windowed)
+    stream = cerlab.Stream.from_events([{"type": t.type, **t.attributes} for t in S])
+    expected = cerlab.evaluate(e, stream, evaluator="reference")
+    assert cerlab.evaluate(e, stream) == expected
+    try:
+        by_runs = cerlab.evaluate(e, stream, evaluator="registers")
+    except (Unsupported, ResourceLimit):
+        return None
+    assert by_runs == expected
+    return bool(expected)
 
 
 def reports(active: Runs | SharedRuns, S: Sequence[Event]) -> dict[int, Matches]:

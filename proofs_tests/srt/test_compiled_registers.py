@@ -35,20 +35,10 @@ from cerlab.model.answer import Registers, by_end
 from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, Limit, Strategy
 from cerlab.model.event import Value
 from cerlab.model.stream import Stream
+from cerlab.predicates import syntax as pred
 from cerlab.predicates import truth
 from cerlab.predicates.columns import ranks
 from cerlab.predicates.columns.ranks import Ranks
-from cerlab.predicates.syntax import (
-    EVERYTHING,
-    FALSE,
-    And,
-    Attribute,
-    Guard,
-    Not,
-    Or,
-    RegisterComparison,
-    atoms,
-)
 from proofs_tests.kernels import JIT
 from proofs_tests.sremo.tables import sre as parsed
 from proofs_tests.srt.cases import events, random_event, random_guard, random_srt
@@ -67,38 +57,31 @@ from proofs_tests.srt.register_cases import (
     words,
 )
 from proofs_tests.srt.test_algorithm_1 import random_windowed, with_detection
-from proofs_tests.suite import Suite
+from proofs_tests.suite import Suite, random_suite
 
 
-def test_expressions_on_streams(suite: Suite) -> None:
+@random_suite(10_000)
+def test_expressions_on_streams(rng: Random) -> bool | None:
     """The same answers as shared runs, and as the relation itself (SRT Def. 17; SRT Def. 32)."""
-
-    def case(rng: Random) -> bool | None:
-        e, S = with_detection(rng, random_windowed)
-        try:
-            plan = register_plan(e)
-        except (cerlab.Unsupported, cerlab.ResourceLimit):
-            return None
-        ours = engine_answers(plan, Stream(S))
-        assert ours == reference_answers(plan, Stream(S))
-        expected = {(D.end, D.positions) for D in detections(e, S)}
-        assert {(D.end, D.positions) for D in ours} == expected
-        return bool(ours)
-
-    suite.run(case, deep_count=10_000)
+    e, S = with_detection(rng, random_windowed)
+    try:
+        plan = register_plan(e)
+    except (cerlab.Unsupported, cerlab.ResourceLimit):
+        return None
+    ours = engine_answers(plan, Stream(S))
+    assert ours == reference_answers(plan, Stream(S))
+    expected = {(D.end, D.positions) for D in detections(e, S)}
+    assert {(D.end, D.positions) for D in ours} == expected
+    return bool(ours)
 
 
 @pytest.mark.parametrize("draw", [of_transducer, of_intervals])
-def test_transducers_with_values_of_all_kinds(draw: Callable[[Random], Case], suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        plan, stream = with_answers(rng, draw)
-        ours = engine_answers(
-            plan, stream, room=rng.choice((1, 64)), arena=rng.choice((4, 16, 256))
-        )
-        assert ours == reference_answers(plan, stream), (plan, stream.events)
-        return bool(ours)
-
-    suite.run(case, deep_count=10_000)
+@random_suite(10_000)
+def test_transducers_with_values_of_all_kinds(draw: Callable[[Random], Case], rng: Random) -> bool:
+    plan, stream = with_answers(rng, draw)
+    ours = engine_answers(plan, stream, room=rng.choice((1, 64)), arena=rng.choice((4, 16, 256)))
+    assert ours == reference_answers(plan, stream), (plan, stream.events)
+    return bool(ours)
 
 
 @pytest.mark.parametrize("spacing", [3, 17, ranks.SPACING])
@@ -127,43 +110,39 @@ def test_batches_and_states(spacing: int, suite: Suite, monkeypatch: pytest.Monk
     suite.run(case, deep_count=20_000)
 
 
-def test_longer_streams_and_counts(suite: Suite) -> None:
+@random_suite(4_000)
+def test_longer_streams_and_counts(rng: Random) -> bool:
     """Forty events; the count without listing is the length of the list."""
-
-    def case(rng: Random) -> bool:
-        T = random_srt(rng)
-        parts = [words(rng, T).events for _ in range(8)]
-        in_time = (
-            Event(t.type, {**t.attributes, "t": n}, t.stream)
-            for n, t in enumerate(t for part in parts for t in part)
-        )
-        stream = Stream(list(in_time)[:40])
-        window = rng.choice((EventWindow(5), EventWindow(8), AttributeWindow(6, "t")))
-        plan = CorrelatedPlan(T, window=window)
-        count = RegisterEvaluation(plan, stream, room=1, arena=4).count()
-        if count > 3_000:
-            return True
-        ours = engine_answers(plan, stream, arena=32)
-        assert Counter(ours) == Counter(reference_answers(plan, stream))
-        assert count == len(ours)
-        return bool(ours)
-
-    suite.run(case, deep_count=4_000)
+    T = random_srt(rng)
+    parts = [words(rng, T).events for _ in range(8)]
+    in_time = (
+        Event(t.type, {**t.attributes, "t": n}, t.stream)
+        for n, t in enumerate(t for part in parts for t in part)
+    )
+    stream = Stream(list(in_time)[:40])
+    window = rng.choice((EventWindow(5), EventWindow(8), AttributeWindow(6, "t")))
+    plan = CorrelatedPlan(T, window=window)
+    count = RegisterEvaluation(plan, stream, room=1, arena=4).count()
+    if count > 3_000:
+        return True
+    ours = engine_answers(plan, stream, arena=32)
+    assert Counter(ours) == Counter(reference_answers(plan, stream))
+    assert count == len(ours)
+    return bool(ours)
 
 
-def test_limits_give_the_same_answers_of_each_end(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        plan, stream = with_answers(rng, of_intervals)
-        assert isinstance(plan, CorrelatedPlan)
-        limited = replace(plan, limit=Limit(rng.choice((1, 2, 3))))
-        ours = engine_answers(limited, stream)
-        assert sorted(ours, key=by_end) == reference_answers(limited, stream)
-        return bool(ours)
-
-    suite.run(case, deep_count=4_000)
+@random_suite(4_000)
+def test_limits_give_the_same_answers_of_each_end(rng: Random) -> bool:
+    plan, stream = with_answers(rng, of_intervals)
+    assert isinstance(plan, CorrelatedPlan)
+    limited = replace(plan, limit=Limit(rng.choice((1, 2, 3))))
+    ours = engine_answers(limited, stream)
+    assert sorted(ours, key=by_end) == reference_answers(limited, stream)
+    return bool(ours)
 
 
-def test_queries_that_compare_labels(suite: Suite) -> None:
+@random_suite(4_000)
+def test_queries_that_compare_labels(rng: Random) -> bool:
     """Queries of the fragment under clauses, as by runs that are written out (SRT Alg. 1)."""
 
     def draw(rng: Random) -> tuple[CorrelatedPlan, Stream]:
@@ -173,16 +152,14 @@ def test_queries_that_compare_labels(suite: Suite) -> None:
             if plan.limit is None and why_not(plan) is None:
                 return plan, each.stream
 
-    def case(rng: Random) -> bool:
-        plan, stream = with_answers(rng, draw)
-        ours = engine_answers(plan, stream)
-        assert ours == reference_answers(plan, stream), plan
-        return bool(ours)
-
-    suite.run(case, deep_count=4_000)
+    plan, stream = with_answers(rng, draw)
+    ours = engine_answers(plan, stream)
+    assert ours == reference_answers(plan, stream), plan
+    return bool(ours)
 
 
-def test_codes_compare_as_values_do(suite: Suite) -> None:
+@random_suite(10_000)
+def test_codes_compare_as_values_do(rng: Random) -> bool:
     """All operators on values of all kinds, in columns of one type and of several."""
     families: tuple[tuple[Value, ...], ...] = (
         KINDS,
@@ -191,61 +168,56 @@ def test_codes_compare_as_values_do(suite: Suite) -> None:
         ("a", "b", "", "é", "\U0001f600", "\uffff", None),
         (Timestamp(0), Timestamp(-1), Timestamp(5), None),
     )
-
-    def case(rng: Random) -> bool:
-        a, b = ([rng.choice(rng.choice(families)) for _ in range(4)] for _ in range(2))
-        if rng.random() < 0.7:
-            family = rng.choice(families)
-            a, b = ([rng.choice(family) for _ in range(4)] for _ in range(2))
-        constant = rng.choice(KINDS)
-        constants = [constant] if rng.random() < 0.5 else []
-        value_codes = Ranks(constants)
-        columns = value_codes.of_columns({"a": a, "b": b}, [*map(Attribute, ("a", "b", "none"))], 4)
-        values = [*zip(a, columns[0], strict=True), *zip(b, columns[1], strict=True)]
-        values += zip(constants, value_codes.constants, strict=True)
-        assert set(columns[2].tolist()) == {-1}
-        holds = False
-        for op, number in OPERATORS.items():
-            for x, left in values:
-                for y, right in values:
-                    outcome = compare(number, int(left), int(right))
-                    assert outcome == truth.compare(op, x, y), (op, x, y)
-                    holds |= outcome
-        return holds
-
-    suite.run(case, deep_count=10_000)
+    a, b = ([rng.choice(rng.choice(families)) for _ in range(4)] for _ in range(2))
+    if rng.random() < 0.7:
+        family = rng.choice(families)
+        a, b = ([rng.choice(family) for _ in range(4)] for _ in range(2))
+    constant = rng.choice(KINDS)
+    constants = [constant] if rng.random() < 0.5 else []
+    value_codes = Ranks(constants)
+    columns = value_codes.of_columns(
+        {"a": a, "b": b}, [*map(pred.Attribute, ("a", "b", "none"))], 4
+    )
+    values = [*zip(a, columns[0], strict=True), *zip(b, columns[1], strict=True)]
+    values += zip(constants, value_codes.constants, strict=True)
+    assert set(columns[2].tolist()) == {-1}
+    holds = False
+    for op, number in OPERATORS.items():
+        for x, left in values:
+            for y, right in values:
+                outcome = compare(number, int(left), int(right))
+                assert outcome == truth.compare(op, x, y), (op, x, y)
+                holds |= outcome
+    return holds
 
 
-def test_clauses_hold_when_the_guard_does(suite: Suite) -> None:
+@random_suite(10_000, needs_answers=0.4)
+def test_clauses_hold_when_the_guard_does(rng: Random) -> bool:
     """The clauses of a residual guard have its truth for all events and registers."""
-
-    def case(rng: Random) -> bool:
-        guard = nested_guard(rng, 3)
-        t, v = random_event(rng), Registers()
-        v = v.written(frozenset(r for r in "rs" if rng.random() < 0.6), random_event(rng))
-        left = residual(guard, lambda atom: satisfies(t, atom, v))
-        asks = all(isinstance(atom, RegisterComparison) for atom in atoms(left))
-        assert asks or left in (EVERYTHING, FALSE)
-        holds = any(
-            all(satisfies(t, each.comparison, v) != each.is_negated for each in clause)
-            for clause in clauses(left)
-        )
-        assert holds == satisfies(t, guard, v)
-        return holds
-
-    suite.run(case, deep_count=10_000, needs_answers=0.4)
+    guard = nested_guard(rng, 3)
+    t, v = random_event(rng), Registers()
+    v = v.written(frozenset(r for r in "rs" if rng.random() < 0.6), random_event(rng))
+    left = residual(guard, lambda atom: satisfies(t, atom, v))
+    asks = all(isinstance(atom, pred.RegisterComparison) for atom in pred.atoms(left))
+    assert asks or left in (pred.EVERYTHING, pred.FALSE)
+    holds = any(
+        all(satisfies(t, each.comparison, v) != each.is_negated for each in clause)
+        for clause in clauses(left)
+    )
+    assert holds == satisfies(t, guard, v)
+    return holds
 
 
-def nested_guard(rng: Random, depth: int) -> Guard:
+def nested_guard(rng: Random, depth: int) -> pred.Guard:
     if depth == 0:
         return random_guard(rng)
     match rng.choice(["not", "and", "or"]):
         case "not":
-            return Not(nested_guard(rng, depth - 1))
+            return pred.Not(nested_guard(rng, depth - 1))
         case "and":
-            return And(nested_guard(rng, depth - 1), nested_guard(rng, depth - 1))
+            return pred.And(nested_guard(rng, depth - 1), nested_guard(rng, depth - 1))
         case _:
-            return Or(nested_guard(rng, depth - 1), nested_guard(rng, depth - 1))
+            return pred.Or(nested_guard(rng, depth - 1), nested_guard(rng, depth - 1))
 
 
 def test_too_many_clauses_are_left_to_the_reference() -> None:

@@ -43,7 +43,7 @@ from proofs_tests.srt.correlated_cases import (
     fo_case,
     under_clauses,
 )
-from proofs_tests.suite import Suite
+from proofs_tests.suite import Suite, random_suite
 
 
 def agree(
@@ -88,50 +88,42 @@ def test_longer_formulas_and_streams(suite: Suite) -> None:
     suite.run(lambda rng: case(rng) or case(rng), deep_count=2_000)  # many of the first have none
 
 
-def test_queries_with_all_clauses(suite: Suite) -> None:
+@random_suite(4_000, needs_answers=0.4)
+def test_queries_with_all_clauses(rng: Random) -> bool | None:
     """FROM, PARTITION BY, SELECT, strategies, WITHIN, CONSUME BY; numbers and counts of answers."""
-
-    def case(rng: Random) -> bool | None:
-        example = under_clauses(rng)
-        if (has_answers := agree(example, lengths=(thresholds.SHORT, 0))) is None:
-            return None
-        matches = example.query.run(example.stream)
-        answers = list(matches)
-        assert matches.count() == len(answers)
-        assert all(matches[k] == answer for k, answer in enumerate(answers))
-        return has_answers
-
-    suite.run(case, deep_count=4_000, needs_answers=0.4)
+    example = under_clauses(rng)
+    if (has_answers := agree(example, lengths=(thresholds.SHORT, 0))) is None:
+        return None
+    matches = example.query.run(example.stream)
+    answers = list(matches)
+    assert matches.count() == len(answers)
+    assert all(matches[k] == answer for k, answer in enumerate(answers))
+    return has_answers
 
 
-def test_arithmetic_between_labels_under_all_clauses(suite: Suite) -> None:
+@random_suite(20_000, needs_answers=0.4)
+def test_arithmetic_between_labels_under_all_clauses(rng: Random) -> bool | None:
     """All clauses, LIMIT among them; registers, the compiled engine, counts and sessions."""
-
-    def case(rng: Random) -> bool | None:
-        example = under_clauses(rng, computing=True)
-        if rng.random() < 0.1:
-            example = Case(with_limit(example.ast, rng.choice((1, 2))), example.stream)
-        if (has_answers := agree(example, lengths=(thresholds.SHORT, 0))) is None:
-            return None
-        expected = query_answers(example.ast, example.stream)
-        assert cerlab.count(example.query, example.stream) == len(expected), example.describe()
-        try:
-            pushed = session_answers(example, rng)
-        except cerlab.Unsupported:
-            return has_answers
-        require(sorted(pushed, key=by_end) == expected, "session", example)
+    example = under_clauses(rng, computing=True)
+    if rng.random() < 0.1:
+        example = Case(with_limit(example.ast, rng.choice((1, 2))), example.stream)
+    if (has_answers := agree(example, lengths=(thresholds.SHORT, 0))) is None:
+        return None
+    expected = query_answers(example.ast, example.stream)
+    assert cerlab.count(example.query, example.stream) == len(expected), example.describe()
+    try:
+        pushed = session_answers(example, rng)
+    except cerlab.Unsupported:
         return has_answers
+    require(sorted(pushed, key=by_end) == expected, "session", example)
+    return has_answers
 
-    suite.run(case, deep_count=20_000, needs_answers=0.4)
 
-
-def test_limit_gives_the_answers_of_the_reference(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        example = correlated_case(rng)
-        agree(Case(with_limit(example.ast, rng.choice((1, 2))), example.stream))
-        return bool(query_answers(example.ast, example.stream))
-
-    suite.run(case, deep_count=2_000)
+@random_suite(2_000)
+def test_limit_gives_the_answers_of_the_reference(rng: Random) -> bool:
+    example = correlated_case(rng)
+    agree(Case(with_limit(example.ast, rng.choice((1, 2))), example.stream))
+    return bool(query_answers(example.ast, example.stream))
 
 
 def test_queries_that_compare_no_labels_have_transducers_too(suite: Suite) -> None:
@@ -143,16 +135,14 @@ def test_fo_formulas_with_filters_over_two_variables(suite: Suite) -> None:
     suite.run(lambda rng: agree(fo_case(rng), "fo"), deep_count=4_000)
 
 
-def test_registers_made_one_keep_the_matches(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        T, S = with_word(rng, random_srt)
-        smaller = coalesce(T)
-        assert smaller.R <= T.R
-        expected = runs.matches(T, S)
-        assert runs.matches(smaller, S) == expected
-        return bool(expected)
-
-    suite.run(case, deep_count=10_000)
+@random_suite(10_000)
+def test_registers_made_one_keep_the_matches(rng: Random) -> bool:
+    T, S = with_word(rng, random_srt)
+    smaller = coalesce(T)
+    assert smaller.R <= T.R
+    expected = runs.matches(T, S)
+    assert runs.matches(smaller, S) == expected
+    return bool(expected)
 
 
 def test_registers_are_made_one_exactly_where_no_state_needs_both() -> None:
@@ -258,21 +248,18 @@ def test_equal_values_share_a_configuration() -> None:
     assert active.live == 2, "waiting for b and for C"
 
 
-def test_words_of_random_transducers_are_read(suite: Suite) -> None:
+@random_suite(4_000)
+def test_words_of_random_transducers_are_read(rng: Random) -> bool:
     """`IntervalRuns` on [0, j] against the run semantics of the transducer (SRT Def. 24)."""
-
-    def case(rng: Random) -> bool:
-        T, S = with_word(rng, random_srt)
-        active = IntervalRuns(CorrelatedPlan(T))
-        for position, t in enumerate(S):
-            active.advance(t, position)
-        for start in range(len(S)):
-            expected = {tuple(start + i for i in M) for M in runs.matches(T, S[start:])}
-            matches = {a.positions for a in active.answers(start) if a.start == start}
-            assert matches == expected
-        return bool(S) and bool(runs.matches(T, S))
-
-    suite.run(case, deep_count=4_000)
+    T, S = with_word(rng, random_srt)
+    active = IntervalRuns(CorrelatedPlan(T))
+    for position, t in enumerate(S):
+        active.advance(t, position)
+    for start in range(len(S)):
+        expected = {tuple(start + i for i in M) for M in runs.matches(T, S[start:])}
+        matches = {a.positions for a in active.answers(start) if a.start == start}
+        assert matches == expected
+    return bool(S) and bool(runs.matches(T, S))
 
 
 def test_without_registers_nothing_is_written() -> None:

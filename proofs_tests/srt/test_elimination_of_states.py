@@ -36,7 +36,7 @@ from proofs_tests.srt.cases import (
     with_word,
 )
 from proofs_tests.srt.figures import FIG_4, FIG_12
-from proofs_tests.suite import Suite
+from proofs_tests.suite import Suite, random_suite
 
 CORE = (sre.Epsilon, sre.Empty, sre.Terminal, sre.Concat, sre.Alternation, sre.Star)
 
@@ -81,34 +81,30 @@ def test_p4_transducers_and_expressions_have_the_same_matches(
 LETTERS = [Event(R, {"v": v, "w": 0}) for R in "AB" for v in (1, 2)]
 
 
-def test_on_all_strings_of_up_to_three_events(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        T = some_transducer(rng)
-        e = srt_to_sremo(T)
-        has_match = False
-        for length in range(4):
-            for S in product(LETTERS, repeat=length):
-                Ms = runs.matches(T, S)
-                assert matches(e, S) == Ms, f"{T}\nis not {e}\non {S}"
-                has_match |= bool(Ms)
-        return has_match
-
-    suite.run(case, deep_count=400)
+@random_suite(400)
+def test_on_all_strings_of_up_to_three_events(rng: Random) -> bool:
+    T = some_transducer(rng)
+    e = srt_to_sremo(T)
+    has_match = False
+    for length in range(4):
+        for S in product(LETTERS, repeat=length):
+            Ms = runs.matches(T, S)
+            assert matches(e, S) == Ms, f"{T}\nis not {e}\non {S}"
+            has_match |= bool(Ms)
+    return has_match
 
 
-def test_it_has_the_operators_of_the_definition_alone_and_a_text(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        T = some_transducer(rng)
-        e = srt_to_sremo(T)
-        parts = list(subexpressions(e))
-        assert all(isinstance(part, CORE) for part in parts)
-        assert not any(isinstance(part, sre.Empty) for part in parts if part is not e)
-        letters = {(t.guard, t.mark.name == "TAKE", t.writes) for t in T.Delta}
-        assert {(t.guard, t.marked, t.writes) for t in terminals(e)} <= letters
-        assert parse_sremo(sremo_text(e)) == e
-        return len(parts) > 3
-
-    suite.run(case, deep_count=4_000)
+@random_suite(4_000)
+def test_it_has_the_operators_of_the_definition_alone_and_a_text(rng: Random) -> bool:
+    T = some_transducer(rng)
+    e = srt_to_sremo(T)
+    parts = list(subexpressions(e))
+    assert all(isinstance(part, CORE) for part in parts)
+    assert not any(isinstance(part, sre.Empty) for part in parts if part is not e)
+    letters = {(t.guard, t.mark.name == "TAKE", t.writes) for t in T.Delta}
+    assert {(t.guard, t.marked, t.writes) for t in terminals(e)} <= letters
+    assert parse_sremo(sremo_text(e)) == e
+    return len(parts) > 3
 
 
 def terminals(e: Sremo) -> list[sre.Terminal]:

@@ -6,49 +6,35 @@ from random import Random
 
 from cerlab import satisfies
 from cerlab.model.answer import Registers
-from cerlab.predicates.syntax import (
-    EVERYTHING,
-    FALSE,
-    all_of,
-    conjunction,
-    disjunction,
-    negation,
-    redirect_registers,
-    registers_of,
-)
+from cerlab.predicates import syntax as pred
 from proofs_tests.srt.cases import guard, random_event, random_guard
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 
 
-def test_boolean_operations(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        phi, psi = (rng.choice((random_guard(rng), EVERYTHING, FALSE)) for _ in range(2))
-        t, v = random_event(rng), random_registers(rng)
-        p, q = satisfies(t, phi, v), satisfies(t, psi, v)
-        assert satisfies(t, conjunction(phi, psi), v) == (p and q)
-        assert satisfies(t, disjunction(phi, psi), v) == (p or q)
-        assert satisfies(t, negation(phi), v) == (not p)
-        assert satisfies(t, all_of([phi, psi, phi]), v) == (p and q)
-        return p or q
-
-    suite.run(case, deep_count=10_000)
+@random_suite(10_000)
+def test_boolean_operations(rng: Random) -> bool:
+    phi, psi = (rng.choice((random_guard(rng), pred.EVERYTHING, pred.FALSE)) for _ in range(2))
+    t, v = random_event(rng), random_registers(rng)
+    p, q = satisfies(t, phi, v), satisfies(t, psi, v)
+    assert satisfies(t, pred.conjunction(phi, psi), v) == (p and q)
+    assert satisfies(t, pred.disjunction(phi, psi), v) == (p or q)
+    assert satisfies(t, pred.negation(phi), v) == (not p)
+    assert satisfies(t, pred.all_of([phi, psi, phi]), v) == (p and q)
+    return p or q
 
 
-def test_redirected_registers(suite: Suite) -> None:
+@random_suite(10_000)
+def test_redirected_registers(rng: Random) -> bool:
     """A redirected register, also an empty one, reads the value that it had (SRT Lemma S1)."""
-
-    def case(rng: Random) -> bool:
-        phi, t, v = random_guard(rng), random_event(rng), random_registers(rng)
-        where = {r: f"p{rng.randrange(3)}" for r in v}
-        place_of = {r: where[r] for r in v if list(where.values()).count(where[r]) == 1}
-        there = Registers({place_of[r]: v[r] for r in place_of})
-        psi = redirect_registers(phi, place_of.get)
-        holds = satisfies(t, phi, Registers({r: v[r] for r in place_of}))
-        assert satisfies(t, psi, there) == holds
-        assert registers_of(psi) <= set(place_of.values())
-        return holds or bool(registers_of(psi))
-
-    suite.run(case, deep_count=10_000)
+    phi, t, v = random_guard(rng), random_event(rng), random_registers(rng)
+    where = {r: f"p{rng.randrange(3)}" for r in v}
+    place_of = {r: where[r] for r in v if list(where.values()).count(where[r]) == 1}
+    there = Registers({place_of[r]: v[r] for r in place_of})
+    psi = pred.redirect_registers(phi, place_of.get)
+    holds = satisfies(t, phi, Registers({r: v[r] for r in place_of}))
+    assert satisfies(t, psi, there) == holds
+    assert pred.registers_of(psi) <= set(place_of.values())
+    return holds or bool(pred.registers_of(psi))
 
 
 def random_registers(rng: Random) -> Registers:
@@ -58,10 +44,18 @@ def random_registers(rng: Random) -> Registers:
 def test_constants_are_dropped() -> None:
     phi = guard("v = r.v")
     assert (
-        conjunction(EVERYTHING, phi) == conjunction(phi, EVERYTHING) == conjunction(phi, phi) == phi
+        pred.conjunction(pred.EVERYTHING, phi)
+        == pred.conjunction(phi, pred.EVERYTHING)
+        == pred.conjunction(phi, phi)
+        == phi
     )
-    assert disjunction(FALSE, phi) == disjunction(phi, FALSE) == disjunction(phi, phi) == phi
-    assert conjunction(FALSE, phi) == conjunction(phi, FALSE) == FALSE
-    assert disjunction(EVERYTHING, phi) == EVERYTHING
-    assert negation(negation(phi)) == phi
-    assert redirect_registers(guard("NOT v = r.v AND v = 1"), lambda r: None) == guard("v = 1")
+    assert (
+        pred.disjunction(pred.FALSE, phi)
+        == pred.disjunction(phi, pred.FALSE)
+        == pred.disjunction(phi, phi)
+        == phi
+    )
+    assert pred.conjunction(pred.FALSE, phi) == pred.conjunction(phi, pred.FALSE) == pred.FALSE
+    assert pred.disjunction(pred.EVERYTHING, phi) == pred.EVERYTHING
+    assert pred.negation(pred.negation(phi)) == phi
+    assert pred.redirect_registers(guard("NOT v = r.v AND v = 1"), lambda r: None) == guard("v = 1")

@@ -24,7 +24,7 @@ from proofs_tests.srt.cases import (
     random_terminal,
     with_word,
 )
-from proofs_tests.suite import Suite
+from proofs_tests.suite import Suite, random_suite
 
 SMALL = Shape(depth=2, events=4)
 
@@ -52,51 +52,43 @@ def body(rng: Random) -> Sremo:
 
 
 @pytest.mark.parametrize("window", [sre.LengthWindow, sre.SpanWindow])
-def test_a_negation_in_a_window(window: type, suite: Suite) -> None:
+@random_suite(10_000)
+def test_a_negation_in_a_window(window: type, rng: Random) -> bool | None:
     """Whatever it writes; under a window on the span, between two marks (erratum SRT-E16)."""
-
-    def case(rng: Random) -> bool | None:
-        inner, S = with_gap(rng, marks=window is sre.SpanWindow)
-        e = window(inner, rng.choice((3, 4, 2)))
-        if rng.random() < 0.3:
-            e = sre.Concat(sre.SKIP, e)
-        try:
-            T = sremo_to_srt(e)
-        except ResourceLimit:
-            return None
-        expected = matches(e, S)
-        assert runs.matches(T, S) == expected, f"{e}\non {S}"
-        return bool(expected)
-
-    suite.run(case, deep_count=10_000)
+    inner, S = with_gap(rng, marks=window is sre.SpanWindow)
+    e = window(inner, rng.choice((3, 4, 2)))
+    if rng.random() < 0.3:
+        e = sre.Concat(sre.SKIP, e)
+    try:
+        T = sremo_to_srt(e)
+    except ResourceLimit:
+        return None
+    expected = matches(e, S)
+    assert runs.matches(T, S) == expected, f"{e}\non {S}"
+    return bool(expected)
 
 
-def test_p14_a_gap_before_a_terminal_needs_no_window(suite: Suite) -> None:
+@random_suite(10_000)
+def test_p14_a_gap_before_a_terminal_needs_no_window(rng: Random) -> bool:
     """Terminals that write registers, and guards that read them, included (SRT Sec. 5.3)."""
-
-    def case(rng: Random) -> bool:
-        for _ in range(6):
-            parts = tuple(random_terminal(rng) for _ in range(rng.choice((2, 2, 3))))
-            gaps = [each for e in parts[1:] for each in (sre.Star(sre.Terminal(Not(e.guard))), e)]
-            by_guards = sequence([parts[0], *gaps])
-            S = random_sremo_events(rng, by_guards, Shape(depth=0, events=6))
-            if matches(by_guards, S):
-                break
-        Ms = runs.matches(sremo_to_srt(sre.SkipNext(parts)), S)
-        assert Ms == runs.matches(sremo_to_srt(by_guards), S) == matches(by_guards, S)
-        return bool(Ms)
-
-    suite.run(case, deep_count=10_000)
+    for _ in range(6):
+        parts = tuple(random_terminal(rng) for _ in range(rng.choice((2, 2, 3))))
+        gaps = [each for e in parts[1:] for each in (sre.Star(sre.Terminal(Not(e.guard))), e)]
+        by_guards = sequence([parts[0], *gaps])
+        S = random_sremo_events(rng, by_guards, Shape(depth=0, events=6))
+        if matches(by_guards, S):
+            break
+    Ms = runs.matches(sremo_to_srt(sre.SkipNext(parts)), S)
+    assert Ms == runs.matches(sremo_to_srt(by_guards), S) == matches(by_guards, S)
+    return bool(Ms)
 
 
-def test_dead_writes_are_of_no_consequence(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        T, S = with_word(rng, random_srt)
-        Ms = runs.matches(T, S)
-        assert runs.matches(without_dead_writes(T), S) == Ms, f"{T}\non {S}"
-        return bool(Ms)
-
-    suite.run(case, deep_count=10_000)
+@random_suite(10_000)
+def test_dead_writes_are_of_no_consequence(rng: Random) -> bool:
+    T, S = with_word(rng, random_srt)
+    Ms = runs.matches(T, S)
+    assert runs.matches(without_dead_writes(T), S) == Ms, f"{T}\non {S}"
+    return bool(Ms)
 
 
 def test_what_always_marks(suite: Suite) -> None:

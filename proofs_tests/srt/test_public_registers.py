@@ -16,7 +16,7 @@ from cerlab.engine.answers import batched_answers
 from cerlab.evaluate.labelled import event_texts
 from proofs_tests.command import Cli
 from proofs_tests.srt.correlated_cases import correlated_case
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 
 QUERY = """SELECT a[v], b WHERE (A AS a ; B AS b) FILTER b.v > a.v PARTITION BY [k]"""
 EVENTS = [
@@ -26,15 +26,13 @@ EVENTS = [
 ]
 
 
-def test_the_engine_gives_the_answers_of_the_reference(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        example = correlated_case(rng)
-        expected = cerlab.evaluate(example.query, example.stream, evaluator="reference")
-        assert cerlab.evaluate(example.query, example.stream, evaluator="compiled") == expected
-        assert cerlab.count(example.query, example.stream) == len(expected)
-        return bool(expected)
-
-    suite.run(case, deep_count=2_000)
+@random_suite(2_000)
+def test_the_engine_gives_the_answers_of_the_reference(rng: Random) -> bool:
+    example = correlated_case(rng)
+    expected = cerlab.evaluate(example.query, example.stream, evaluator="reference")
+    assert cerlab.evaluate(example.query, example.stream, evaluator="compiled") == expected
+    assert cerlab.count(example.query, example.stream) == len(expected)
+    return bool(expected)
 
 
 def test_counting_does_not_list() -> None:

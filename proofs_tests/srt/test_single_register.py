@@ -8,21 +8,19 @@ from cerlab.automata.registers import Srt
 from cerlab.theorems import srt as runs
 from cerlab.theorems.srt import single_register
 from proofs_tests.srt.cases import random_srt, step, with_word
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 
 
-def test_p4_the_same_matches_with_as_many_registers(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        T, S = with_word(rng, random_srt)
-        one = single_register(T)
-        matches = runs.matches(T, S)
-        assert runs.matches(one, S) == matches, f"{T}\non {S}"
-        assert all(len(t.writes) <= 1 for t in one.Delta)
-        assert len(one.R) == len(T.R)
-        assert one.states <= T.states * (len(T.R) + 1) ** len(T.R)
-        return bool(matches)
-
-    suite.run(case, deep_count=10_000)
+@random_suite(10_000)
+def test_p4_the_same_matches_with_as_many_registers(rng: Random) -> bool:
+    T, S = with_word(rng, random_srt)
+    one = single_register(T)
+    matches = runs.matches(T, S)
+    assert runs.matches(one, S) == matches, f"{T}\non {S}"
+    assert all(len(t.writes) <= 1 for t in one.Delta)
+    assert len(one.R) == len(T.R)
+    assert one.states <= T.states * (len(T.R) + 1) ** len(T.R)
+    return bool(matches)
 
 
 def test_registers_share_a_place_while_they_hold_one_event() -> None:

@@ -21,22 +21,20 @@ from cerlab.theorems import srt as runs
 from cerlab.theorems.srt import Outcome
 from proofs_tests.sremo.tables import sre as parsed
 from proofs_tests.srt.cases import SHAPE, random_event, with_match, without_clocks
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 
 
-def test_p2_the_transducer_has_the_matches_of_the_expression(suite: Suite) -> None:
-    def case(rng: Random) -> bool | None:
-        e, S = with_match(rng, without_clocks)
-        try:
-            T = sremo_to_srt(e)
-        except (Unsupported, ResourceLimit) as refused:
-            may_refuse(e, refused)
-            return None
-        expected = matches(e, S)
-        assert runs.matches(T, S) == expected, f"{e}\non {S}"
-        return bool(expected)
-
-    suite.run(case, deep_count=10_000)
+@random_suite(10_000)
+def test_p2_the_transducer_has_the_matches_of_the_expression(rng: Random) -> bool | None:
+    e, S = with_match(rng, without_clocks)
+    try:
+        T = sremo_to_srt(e)
+    except (Unsupported, ResourceLimit) as refused:
+        may_refuse(e, refused)
+        return None
+    expected = matches(e, S)
+    assert runs.matches(T, S) == expected, f"{e}\non {S}"
+    return bool(expected)
 
 
 def may_refuse(e: Sremo, error: Exception) -> None:
@@ -46,39 +44,33 @@ def may_refuse(e: Sremo, error: Exception) -> None:
     assert error.code in ("CER0487", "CER0605")
 
 
-def test_p2_from_any_registers_to_any(suite: Suite) -> None:
+@random_suite(10_000)
+def test_p2_from_any_registers_to_any(rng: Random) -> bool | None:
     """``M(T, S, v, v') = {M | (e, S, M, v) |- v'}`` (SRT Def. 17)."""
-
-    def case(rng: Random) -> bool | None:
-        e, S = with_match(rng, lambda rng: random_sremo(rng, SHAPE, "core"))
-        v = Registers({r: random_event(rng) for r in ("r", "s") if rng.random() < 0.5})
-        right = {(tuple(sorted(M)), v2) for end, M, v2 in derivations(e, S, 0, v) if end == len(S)}
-        T = sremo_to_srt(e)
-        assert runs.outcomes(T, S, v) == right, f"{e}\non {S} from {v}"
-        assert runs.outcomes(without_epsilon(T), S, v) == right
-        return bool(right)
-
-    suite.run(case, deep_count=10_000)
+    e, S = with_match(rng, lambda rng: random_sremo(rng, SHAPE, "core"))
+    v = Registers({r: random_event(rng) for r in ("r", "s") if rng.random() < 0.5})
+    right = {(tuple(sorted(M)), v2) for end, M, v2 in derivations(e, S, 0, v) if end == len(S)}
+    T = sremo_to_srt(e)
+    assert runs.outcomes(T, S, v) == right, f"{e}\non {S} from {v}"
+    assert runs.outcomes(without_epsilon(T), S, v) == right
+    return bool(right)
 
 
-def test_p2_from_any_registers_with_all_operators(suite: Suite) -> None:
+@random_suite(10_000)
+def test_p2_from_any_registers_with_all_operators(rng: Random) -> bool | None:
     """Registers that complements add are not part of the expression's result."""
-
-    def case(rng: Random) -> bool | None:
-        e, S = with_match(rng, without_clocks)
-        v = Registers({r: random_event(rng) for r in ("r", "s") if rng.random() < 0.5})
-        try:
-            T = sremo_to_srt(e)
-        except (Unsupported, ResourceLimit) as refused:
-            may_refuse(e, refused)
-            return None
-        right = {(tuple(sorted(M)), v2) for end, M, v2 in derivations(e, S, 0, v) if end == len(S)}
-        private = T.R - registers(e)
-        outcomes = {Outcome(M, without(private, v2)) for M, v2 in runs.outcomes(T, S, v)}
-        assert outcomes == right, f"{e}\non {S} from {v}"
-        return bool(right)
-
-    suite.run(case, deep_count=10_000)
+    e, S = with_match(rng, without_clocks)
+    v = Registers({r: random_event(rng) for r in ("r", "s") if rng.random() < 0.5})
+    try:
+        T = sremo_to_srt(e)
+    except (Unsupported, ResourceLimit) as refused:
+        may_refuse(e, refused)
+        return None
+    right = {(tuple(sorted(M)), v2) for end, M, v2 in derivations(e, S, 0, v) if end == len(S)}
+    private = T.R - registers(e)
+    outcomes = {Outcome(M, without(private, v2)) for M, v2 in runs.outcomes(T, S, v)}
+    assert outcomes == right, f"{e}\non {S} from {v}"
+    return bool(right)
 
 
 def without(these: frozenset[str], v: Registers) -> Registers:

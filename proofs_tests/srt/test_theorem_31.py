@@ -18,45 +18,36 @@ from proofs_tests.srt.cases import (
     shift,
     with_word,
 )
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 
 
-def test_p5_union(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        A, B = random_epsilon_srt(rng), random_epsilon_srt(rng)
-        S = random_word(rng, rng.choice((A, B)))
-        matches = runs.matches(union(A, B), S)
-        assert matches == runs.matches(A, S) | runs.matches(B, S)
-        return bool(matches)
-
-    suite.run(case, deep_count=10_000)
+@random_suite(10_000)
+def test_p5_union(rng: Random) -> bool:
+    A, B = random_epsilon_srt(rng), random_epsilon_srt(rng)
+    S = random_word(rng, rng.choice((A, B)))
+    matches = runs.matches(union(A, B), S)
+    assert matches == runs.matches(A, S) | runs.matches(B, S)
+    return bool(matches)
 
 
-def test_p5_concatenation_over_all_splits(suite: Suite) -> None:
+@random_suite(10_000)
+def test_p5_concatenation_over_all_splits(rng: Random) -> bool:
     """Both parts begin with empty registers, and the second match is shifted (SRT Def. 30)."""
-
-    def case(rng: Random) -> bool:
-        (A, S1), (B, S2) = (with_word(rng, random_epsilon_srt, 3) for _ in range(2))
-        S = S1 + S2
-        matches = runs.matches(concatenation(A, B), S)
-        splits = [
-            (runs.matches(A, S[:m]), shift(runs.matches(B, S[m:]), m)) for m in range(len(S) + 1)
-        ]
-        assert matches == {M + N for before, after in splits for M in before for N in after}
-        return bool(matches)
-
-    suite.run(case, deep_count=10_000)
+    (A, S1), (B, S2) = (with_word(rng, random_epsilon_srt, 3) for _ in range(2))
+    S = S1 + S2
+    matches = runs.matches(concatenation(A, B), S)
+    splits = [(runs.matches(A, S[:m]), shift(runs.matches(B, S[m:]), m)) for m in range(len(S) + 1)]
+    assert matches == {M + N for before, after in splits for M in before for N in after}
+    return bool(matches)
 
 
-def test_p5_iteration_begins_with_empty_registers_each_time(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        T = random_srt(rng) if rng.random() < 0.5 else without_epsilon(random_epsilon_srt(rng))
-        S = [t for _ in range(rng.choice((1, 2, 2, 3))) for t in random_word(rng, T, 2)]
-        matches = runs.matches(star(T), S)
-        assert matches == matches_of_parts(T, S), f"{T}\non {S}"
-        return bool(matches)
-
-    suite.run(case, deep_count=10_000)
+@random_suite(10_000)
+def test_p5_iteration_begins_with_empty_registers_each_time(rng: Random) -> bool:
+    T = random_srt(rng) if rng.random() < 0.5 else without_epsilon(random_epsilon_srt(rng))
+    S = [t for _ in range(rng.choice((1, 2, 2, 3))) for t in random_word(rng, T, 2)]
+    matches = runs.matches(star(T), S)
+    assert matches == matches_of_parts(T, S), f"{T}\non {S}"
+    return bool(matches)
 
 
 def matches_of_parts(T: Srt, S: Sequence[Event]) -> Matches:
@@ -71,16 +62,13 @@ def matches_of_parts(T: Srt, S: Sequence[Event]) -> Matches:
     return until[-1]
 
 
-def test_p7_streaming_is_the_union_over_starts(suite: Suite) -> None:
+@random_suite(10_000)
+def test_p7_streaming_is_the_union_over_starts(rng: Random) -> bool:
     """``Match(streaming(T), S[..k])`` is that of T on all S[m..k] (SRT Def. 32)."""
-
-    def case(rng: Random) -> bool:
-        T = random_epsilon_srt(rng)
-        S = [*random_word(rng, T, 2), *random_word(rng, T, 3)]
-        for k in range(len(S) + 1):
-            matches = runs.matches(streaming(T), S[:k])
-            starts = [shift(runs.matches(T, S[m:k]), m) for m in range(k + 1)]
-            assert matches == frozenset[tuple[int, ...]]().union(*starts)
-        return bool(matches)
-
-    suite.run(case, deep_count=10_000)
+    T = random_epsilon_srt(rng)
+    S = [*random_word(rng, T, 2), *random_word(rng, T, 3)]
+    for k in range(len(S) + 1):
+        matches = runs.matches(streaming(T), S[:k])
+        starts = [shift(runs.matches(T, S[m:k]), m) for m in range(k + 1)]
+        assert matches == frozenset[tuple[int, ...]]().union(*starts)
+    return bool(matches)

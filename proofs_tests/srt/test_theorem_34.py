@@ -14,7 +14,7 @@ from cerlab.automata.registers import Srt, rename, written_registers
 from cerlab.model.answer import Registers
 from cerlab.theorems import srt as runs
 from proofs_tests.srt.cases import random_event, random_srt, step, with_word
-from proofs_tests.suite import Suite
+from proofs_tests.suite import Suite, random_suite
 
 
 def pair_of_transducers(rng: Random) -> tuple[Srt, Srt, list[Event]]:
@@ -44,25 +44,22 @@ def test_p6_intersection_from_empty_registers(suite: Suite) -> None:
     suite.run(check_intersection, deep_count=10_000, needs_answers=0.4)
 
 
-def test_p6_with_registers_that_both_read(suite: Suite) -> None:
+@random_suite(10_000)
+def test_p6_with_registers_that_both_read(rng: Random) -> bool:
     """Each side writes separate registers, and their contents at the end are united."""
-
-    def case(rng: Random) -> bool:
-        A, B, S = pair_of_transducers(rng)
-        A = rename(A, {"r": "a", "s": "c"}.__getitem__)
-        B = rename(B, {"r": "b", "s": "c"}.__getitem__)
-        A, B = without_writes_of("c", A), without_writes_of("c", B)
-        v = Registers({r: random_event(rng) for r in "abc" if rng.random() < 0.6})
-        expected = {
-            (M1, Registers({**v1, **{r: t for r, t in v2.items() if r == "b"}}))
-            for M1, v1 in runs.outcomes(A, S, v)
-            for M2, v2 in runs.outcomes(B, S, v)
-            if M1 == M2
-        }
-        assert runs.outcomes(product(A, B), S, v) == expected, f"{A}\nand {B}\non {S} from {v}"
-        return bool(expected)
-
-    suite.run(case, deep_count=10_000)
+    A, B, S = pair_of_transducers(rng)
+    A = rename(A, {"r": "a", "s": "c"}.__getitem__)
+    B = rename(B, {"r": "b", "s": "c"}.__getitem__)
+    A, B = without_writes_of("c", A), without_writes_of("c", B)
+    v = Registers({r: random_event(rng) for r in "abc" if rng.random() < 0.6})
+    expected = {
+        (M1, Registers({**v1, **{r: t for r, t in v2.items() if r == "b"}}))
+        for M1, v1 in runs.outcomes(A, S, v)
+        for M2, v2 in runs.outcomes(B, S, v)
+        if M1 == M2
+    }
+    assert runs.outcomes(product(A, B), S, v) == expected, f"{A}\nand {B}\non {S} from {v}"
+    return bool(expected)
 
 
 def without_writes_of(r: str, T: Srt) -> Srt:

@@ -37,7 +37,7 @@ from proofs_tests.srt.cases import (
     with_match,
     with_word,
 )
-from proofs_tests.suite import Suite
+from proofs_tests.suite import Suite, random_suite
 
 
 def draw(rng: Random) -> tuple[Srt, list[Event], Matches]:
@@ -73,55 +73,44 @@ def test_p9_the_language_of_the_determinised_one_and_one_run(suite: Suite) -> No
     suite.run(check_language, deep_count=10_000)
 
 
-def test_p9_minterms_exclude_each_other_and_leave_nothing_out(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        guards = [random_terminal(rng).guard for _ in range(rng.choice((1, 2, 3)))]
-        t = random_event(rng)
-        v = Registers({r: random_event(rng) for r in ("r", "s") if rng.random() < 0.5})
-        true = [m for m in minterms(guards) if satisfies(t, m.guard, v)]
-        assert len(true) == 1
-        holding = {g for g in guards if satisfies(t, g, v)}
-        assert set(guards) & true[0].holding == holding
-        return bool(holding)
-
-    suite.run(case, deep_count=10_000)
+@random_suite(10_000)
+def test_p9_minterms_exclude_each_other_and_leave_nothing_out(rng: Random) -> bool:
+    guards = [random_terminal(rng).guard for _ in range(rng.choice((1, 2, 3)))]
+    t = random_event(rng)
+    v = Registers({r: random_event(rng) for r in ("r", "s") if rng.random() < 0.5})
+    true = [m for m in minterms(guards) if satisfies(t, m.guard, v)]
+    assert len(true) == 1
+    holding = {g for g in guards if satisfies(t, g, v)}
+    assert set(guards) & true[0].holding == holding
+    return bool(holding)
 
 
-def test_p10_the_complement_accepts_all_other_strings(suite: Suite) -> None:
+@random_suite(10_000)
+def test_p10_the_complement_accepts_all_other_strings(rng: Random) -> bool:
     """Includes strings longer than the window."""
-
-    def case(rng: Random) -> bool:
-        U, S, Ms = draw(rng)
-        N = complement(U)
-        assert runs.matches(N, S) == (frozenset() if Ms else {()}), f"{U}\non {S}"
-        return bool(Ms)
-
-    suite.run(case, deep_count=10_000)
+    U, S, Ms = draw(rng)
+    N = complement(U)
+    assert runs.matches(N, S) == (frozenset() if Ms else {()}), f"{U}\non {S}"
+    return bool(Ms)
 
 
-def test_p11_io_determinised_it_keeps_the_matches(suite: Suite) -> None:
+@random_suite(10_000)
+def test_p11_io_determinised_it_keeps_the_matches(rng: Random) -> bool:
     """Each string with each set of marks has exactly one run."""
-
-    def case(rng: Random) -> bool:
-        U, S, Ms = draw(rng)
-        D = io_determinise(U)
-        assert runs.matches(D, S) == Ms, f"{U}\non {S}"
-        marks = sorted(map(runs.marks_of, runs.paths(D, S)))
-        assert marks == sorted(subsets(len(S)))
-        return bool(Ms)
-
-    suite.run(case, deep_count=10_000)
+    U, S, Ms = draw(rng)
+    D = io_determinise(U)
+    assert runs.matches(D, S) == Ms, f"{U}\non {S}"
+    marks = sorted(map(runs.marks_of, runs.paths(D, S)))
+    assert marks == sorted(subsets(len(S)))
+    return bool(Ms)
 
 
-def test_p11_the_complement_of_matches(suite: Suite) -> None:
+@random_suite(10_000)
+def test_p11_the_complement_of_matches(rng: Random) -> bool:
     """Gives, on each string, all sets of positions outside the matches (SRT Def. 33)."""
-
-    def case(rng: Random) -> bool:
-        U, S, Ms = draw(rng)
-        assert runs.matches(match_complement(U), S) == set(subsets(len(S))) - Ms
-        return bool(Ms)
-
-    suite.run(case, deep_count=10_000)
+    U, S, Ms = draw(rng)
+    assert runs.matches(match_complement(U), S) == set(subsets(len(S))) - Ms
+    return bool(Ms)
 
 
 def subsets(n: int) -> list[tuple[int, ...]]:
@@ -135,21 +124,18 @@ def write_free(rng: Random) -> Srt:
     )
 
 
-def test_without_writes_no_window_is_needed(suite: Suite) -> None:
+@random_suite(10_000)
+def test_without_writes_no_window_is_needed(rng: Random) -> bool:
     """Registers that are only read are constants, whatever they hold (SRT Sec. 5.2)."""
-
-    def case(rng: Random) -> bool:
-        v = Registers({r: random_event(rng) for r in ("r", "s") if rng.random() < 0.7})
-        for _ in range(6):
-            T, S = with_word(rng, write_free)
-            if runs.outcomes(T, S, v):
-                break
-        Ms = {M for M, _ in runs.outcomes(T, S, v)}
-        assert bool(runs.outcomes(complement(T), S, v)) == (not Ms)
-        assert {M for M, _ in runs.outcomes(io_determinise(T), S, v)} == Ms
-        return bool(Ms)
-
-    suite.run(case, deep_count=10_000)
+    v = Registers({r: random_event(rng) for r in ("r", "s") if rng.random() < 0.7})
+    for _ in range(6):
+        T, S = with_word(rng, write_free)
+        if runs.outcomes(T, S, v):
+            break
+    Ms = {M for M, _ in runs.outcomes(T, S, v)}
+    assert bool(runs.outcomes(complement(T), S, v)) == (not Ms)
+    assert {M for M, _ in runs.outcomes(io_determinise(T), S, v)} == Ms
+    return bool(Ms)
 
 
 WRITES = step(0, "type = 'B' ^ -> r", 1)

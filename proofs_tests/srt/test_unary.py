@@ -27,7 +27,7 @@ from proofs_tests.foundations.anchored_cases import (
 )
 from proofs_tests.sremo.tables import sre
 from proofs_tests.srt.cases import SHAPE, Matches, with_match
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 
 
 def answers_by_event(cea: AnchoredCea, S: list[Event]) -> list[Matches]:
@@ -40,36 +40,30 @@ def answers_by_event(cea: AnchoredCea, S: list[Event]) -> list[Matches]:
     return by_event
 
 
-def test_p16_an_automaton_answers_what_the_transducer_reports(suite: Suite) -> None:
+@random_suite(10_000)
+def test_p16_an_automaton_answers_what_the_transducer_reports(rng: Random) -> bool:
     """For expressions without registers, with and without the prefix of a stream."""
-
-    def case(rng: Random) -> bool:
-        e, S = with_match(rng, lambda rng: random_sremo(rng, SHAPE, "unary"))
-        T = without_epsilon(sremo_to_srt(e))
-        whole = answers_by_event(unary_cea(T), S)
-        assert whole == [runs.detects(T, S[: n + 1]) for n in range(len(S))], f"{e}\non {S}"
-        T_s = without_epsilon(streaming(T))
-        reports = {D.positions for D in answers(RegisterPlan(T_s), S)}
-        anywhere = answers_by_event(unary_cea(T_s), S)
-        assert reports == frozenset[tuple[int, ...]]().union(*anywhere)
-        return bool(reports)
-
-    suite.run(case, deep_count=10_000)
+    e, S = with_match(rng, lambda rng: random_sremo(rng, SHAPE, "unary"))
+    T = without_epsilon(sremo_to_srt(e))
+    whole = answers_by_event(unary_cea(T), S)
+    assert whole == [runs.detects(T, S[: n + 1]) for n in range(len(S))], f"{e}\non {S}"
+    T_s = without_epsilon(streaming(T))
+    reports = {D.positions for D in answers(RegisterPlan(T_s), S)}
+    anywhere = answers_by_event(unary_cea(T_s), S)
+    assert reports == frozenset[tuple[int, ...]]().union(*anywhere)
+    return bool(reports)
 
 
-def test_p16_and_back(suite: Suite) -> None:
+@random_suite(10_000)
+def test_p16_and_back(rng: Random) -> bool:
     """Any automaton, with several initial states, as a transducer."""
-
-    def case(rng: Random) -> bool:
-        example = random_case(rng)
-        S = list(example.events)
-        T = unary_srt(example.cea)
-        expected = answers_by_event(example.cea, S)
-        assert expected == [runs.detects(T, S[: n + 1]) for n in range(len(S))]
-        assert answers_by_event(unary_cea(without_epsilon(T)), S) == expected
-        return any(expected)
-
-    suite.run(case, deep_count=10_000)
+    example = random_case(rng)
+    S = list(example.events)
+    T = unary_srt(example.cea)
+    expected = answers_by_event(example.cea, S)
+    assert expected == [runs.detects(T, S[: n + 1]) for n in range(len(S))]
+    assert answers_by_event(unary_cea(without_epsilon(T)), S) == expected
+    return any(expected)
 
 
 def test_what_reads_a_register_is_refused() -> None:

@@ -12,7 +12,7 @@ from cerlab.logic.cel.syntax import subformulas
 from cerlab.viz import EdgeKind, NodeKind, graph_of, svg
 from cerlab.why import why
 from proofs_tests.random_cases import random_case
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 
 FOLDER = Path(__file__).parents[2] / "examples" / "core_figure3"
 QUERY = cerlab.parse_query("SELECT * WHERE A ; B AS x")
@@ -64,26 +64,24 @@ def test_a_notebook_shows_the_tree_once() -> None:
     assert "fails" not in picture
 
 
-def test_derivations_of_answers_are_drawn_whole(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        sample = random_case(rng)
-        answers = cerlab.evaluate(sample.query, sample.stream)
-        if not answers:
-            return False
-        answer = rng.choice(answers)
-        explanation = why(sample.query, sample.stream, answer.positions, answer.start, answer.end)
-        root = explanation.derivation
-        assert root is not None
-        graph = graph_of(root)
-        assert len(graph.nodes) == sum(1 for _ in root)
-        assert len(graph.edges) == len(graph.nodes) - 1
-        assert {edge.kind for edge in graph.edges} <= {EdgeKind.CHILD}
-        assert all(node.kind is NodeKind.PART for node in graph.nodes)
-        parts = set(subformulas(sample.query.formula))
-        assert {here.part for here in root} <= parts
-        ElementTree.fromstring(svg(graph))
-        bundle = display.mimebundle(explanation)
-        assert set(bundle) == {"text/plain", "text/html", "image/svg+xml"}
-        return True
-
-    suite.run(case, deep_count=1_000)
+@random_suite(1_000)
+def test_derivations_of_answers_are_drawn_whole(rng: Random) -> bool:
+    sample = random_case(rng)
+    answers = cerlab.evaluate(sample.query, sample.stream)
+    if not answers:
+        return False
+    answer = rng.choice(answers)
+    explanation = why(sample.query, sample.stream, answer.positions, answer.start, answer.end)
+    root = explanation.derivation
+    assert root is not None
+    graph = graph_of(root)
+    assert len(graph.nodes) == sum(1 for _ in root)
+    assert len(graph.edges) == len(graph.nodes) - 1
+    assert {edge.kind for edge in graph.edges} <= {EdgeKind.CHILD}
+    assert all(node.kind is NodeKind.PART for node in graph.nodes)
+    parts = set(subformulas(sample.query.formula))
+    assert {here.part for here in root} <= parts
+    ElementTree.fromstring(svg(graph))
+    bundle = display.mimebundle(explanation)
+    assert set(bundle) == {"text/plain", "text/html", "image/svg+xml"}
+    return True

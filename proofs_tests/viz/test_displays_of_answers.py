@@ -34,7 +34,7 @@ from cerlab.model.event import (
 )
 from cerlab.viz.answers import MOST, MOST_EVENTS, type_counts
 from proofs_tests.random_cases import Case, random_case
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 
 AB = [{"type": kind, "v": n} for n, kind in enumerate("AAB")]
 QUERY = cerlab.parse_query("SELECT * WHERE A ; B")
@@ -86,15 +86,12 @@ def check(value: object) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::cerlab.CerlabWarning")
-def test_random_values(suite: Suite) -> None:
+@random_suite(2_000)
+def test_random_values(rng: Random) -> bool:
     """Events of every kind, with names and texts that would break unescaped output."""
-
-    def case(rng: Random) -> bool:
-        value = rng.choice(list(KINDS.values()))(rng)
-        check(value)
-        return True
-
-    suite.run(case, deep_count=2_000)
+    value = rng.choice(list(KINDS.values()))(rng)
+    check(value)
+    return True
 
 
 def _text(rng: Random) -> str:

@@ -20,7 +20,7 @@ from cerlab.viz import render
 from cerlab.viz.deterministic import MintermTable
 from cerlab.viz.displays import MOST
 from cerlab.viz.machines import MintermList
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 from proofs_tests.viz.values import KINDS, random_value
 
 TABLES = (MintermTable, MintermList)
@@ -35,33 +35,29 @@ def no_graphviz(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pygraphviz", None)
 
 
-def test_displays_with_graphviz_never_raise(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        value = random_value(rng)
-        bundle = display.mimebundle(value)
-        assert set(bundle) == PICTURES
-        assert bundle["text/plain"] == display.text(value)
-        ElementTree.fromstring(bundle["image/svg+xml"])
-        if not isinstance(value, TABLES):
-            assert bundle["image/svg+xml"].split("<style>")[0] in bundle["text/html"]
-        return True
-
-    suite.run(case, deep_count=2_000)
+@random_suite(2_000)
+def test_displays_with_graphviz_never_raise(rng: Random) -> bool:
+    value = random_value(rng)
+    bundle = display.mimebundle(value)
+    assert set(bundle) == PICTURES
+    assert bundle["text/plain"] == display.text(value)
+    ElementTree.fromstring(bundle["image/svg+xml"])
+    if not isinstance(value, TABLES):
+        assert bundle["image/svg+xml"].split("<style>")[0] in bundle["text/html"]
+    return True
 
 
 @pytest.mark.usefixtures("no_graphviz")
-def test_displays_without_graphviz_never_raise(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        value = random_value(rng)
-        bundle = display.mimebundle(value)
-        if isinstance(value, TABLES):
-            assert set(bundle) == {"text/plain", "text/html"}
-            return True
-        assert set(bundle) == {"text/plain", display.GRAPH_TEXT}
-        assert bundle[display.GRAPH_TEXT].startswith("digraph")
+@random_suite(2_000)
+def test_displays_without_graphviz_never_raise(rng: Random) -> bool:
+    value = random_value(rng)
+    bundle = display.mimebundle(value)
+    if isinstance(value, TABLES):
+        assert set(bundle) == {"text/plain", "text/html"}
         return True
-
-    suite.run(case, deep_count=2_000)
+    assert set(bundle) == {"text/plain", display.GRAPH_TEXT}
+    assert bundle[display.GRAPH_TEXT].startswith("digraph")
+    return True
 
 
 def test_what_has_no_text_is_still_shown() -> None:

@@ -32,7 +32,7 @@ from cerlab.model.clauses import Strategy
 from cerlab.predicates.syntax import EVERYTHING, TypeIs
 from cerlab.viz import NodeKind, dot_text, graph_of, svg
 from cerlab.viz.deterministic import minterm_table
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 from proofs_tests.viz.values import KINDS, random_value
 
 A, B = TypeIs("A"), TypeIs("B")
@@ -145,43 +145,37 @@ def test_the_machine_of_a_strategy_begins_idle() -> None:
     assert "  q0 -> q0 [label=\"NOT type = 'A' / ∘\"];" in text
 
 
-def test_graphviz_and_networkx_read_the_nodes_and_edges(suite: Suite) -> None:
+@random_suite(2_000)
+def test_graphviz_and_networkx_read_the_nodes_and_edges(rng: Random) -> bool:
     """With a theme and without: ids, ends of edges and labels as the graph has them."""
-
-    def case(rng: Random) -> bool:
-        value = random_value(rng)
-        graph = graph_of(value)
-        nodes = {node.id for node in graph.nodes}
-        plain = pygraphviz.AGraph(string=dot_text(graph))
-        assert nodes <= set(plain.nodes())
-        assert all(n in nodes or n.startswith(("start", "at")) for n in plain.nodes())
-        read = nx.nx_agraph.from_agraph(plain)
-        edges = sorted((e.source, e.target) for e in graph.edges)
-        invisible = [edge for edge in read.edges(data=True) if edge[2].get("style") == "invis"]
-        edges_of_networkx = [(p, q) for p, q in read.edges() if p in nodes]
-        assert sorted(edges_of_networkx) == edges
-        assert len(invisible) == max(0, len(graph.columns) - 1)
-        dark = pygraphviz.AGraph(string=dot_text(graph, "dark"))
-        assert set(dark.nodes()) == set(plain.nodes())
-        edges_of_graphviz = {(p, q) for p, q in dark.edges() if p in nodes}
-        assert edges_of_graphviz == set(edges)
-        return bool(graph.edges)
-
-    suite.run(case, deep_count=2_000)
+    value = random_value(rng)
+    graph = graph_of(value)
+    nodes = {node.id for node in graph.nodes}
+    plain = pygraphviz.AGraph(string=dot_text(graph))
+    assert nodes <= set(plain.nodes())
+    assert all(n in nodes or n.startswith(("start", "at")) for n in plain.nodes())
+    read = nx.nx_agraph.from_agraph(plain)
+    edges = sorted((e.source, e.target) for e in graph.edges)
+    invisible = [edge for edge in read.edges(data=True) if edge[2].get("style") == "invis"]
+    edges_of_networkx = [(p, q) for p, q in read.edges() if p in nodes]
+    assert sorted(edges_of_networkx) == edges
+    assert len(invisible) == max(0, len(graph.columns) - 1)
+    dark = pygraphviz.AGraph(string=dot_text(graph, "dark"))
+    assert set(dark.nodes()) == set(plain.nodes())
+    edges_of_graphviz = {(p, q) for p, q in dark.edges() if p in nodes}
+    assert edges_of_graphviz == set(edges)
+    return bool(graph.edges)
 
 
-def test_labels_are_drawn_as_they_are(suite: Suite) -> None:
+@random_suite(1_000)
+def test_labels_are_drawn_as_they_are(rng: Random) -> bool:
     """Quotes, backslashes, lines, entities: the text in the SVG is what the label says."""
     texts = ('"', "\\", "\\n", "\n", "&lt;", "&", "<b>", "|", "{x}", "\\l", "é", "∘", "%", "\\N")
-
-    def case(rng: Random) -> bool:
-        name = "A" + "".join(rng.choices(texts, k=rng.randrange(4))) + "Z"
-        root = ElementTree.fromstring(svg(Atom(name)))
-        lines = [text.text for text in root.iter("{http://www.w3.org/2000/svg}text")]
-        assert "\n".join(filter(None, lines)) == "\n".join(filter(None, name.split("\n")))
-        return True
-
-    suite.run(case, deep_count=1_000)
+    name = "A" + "".join(rng.choices(texts, k=rng.randrange(4))) + "Z"
+    root = ElementTree.fromstring(svg(Atom(name)))
+    lines = [text.text for text in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert "\n".join(filter(None, lines)) == "\n".join(filter(None, name.split("\n")))
+    return True
 
 
 def test_a_limit_on_lines_keeps_a_long_label_legible() -> None:

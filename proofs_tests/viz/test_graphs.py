@@ -36,62 +36,54 @@ from cerlab.viz.deterministic import (
 from proofs_tests.dqe.cases import random_gcq
 from proofs_tests.io.machine_cases import exact, random_machine
 from proofs_tests.srt.cases import random_epsilon_srt, random_srt
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 from proofs_tests.viz.values import machine_of_nasty_texts, random_cea, random_value, unary_fo
 
 A_THEN_B = cerlab.parse_query("SELECT * WHERE A ; B")
 
 
-def test_machines_come_back_from_networkx(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        A = machine_of_nasty_texts(rng)
-        graph = to_networkx(A)
-        assert graph.number_of_nodes() == A.states
-        assert graph.number_of_edges() == len(A.Delta)
-        assert exact(from_networkx(graph)) == exact(A)
-        return bool(A.Delta)
-
-    suite.run(case, deep_count=2_000)
+@random_suite(2_000)
+def test_machines_come_back_from_networkx(rng: Random) -> bool:
+    A = machine_of_nasty_texts(rng)
+    graph = to_networkx(A)
+    assert graph.number_of_nodes() == A.states
+    assert graph.number_of_edges() == len(A.Delta)
+    assert exact(from_networkx(graph)) == exact(A)
+    return bool(A.Delta)
 
 
-def test_transducers_and_machines_with_empty_moves_come_back(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        T: Srt | EpsilonSrt | EpsilonCea
-        T = rng.choice((random_srt, random_epsilon_srt, _epsilon_cea))(rng)
-        again = from_networkx(to_networkx(T))
-        assert type(again) is type(T)
-        assert again == T
-        return bool(T.Delta)
-
-    suite.run(case, deep_count=2_000)
+@random_suite(2_000)
+def test_transducers_and_machines_with_empty_moves_come_back(rng: Random) -> bool:
+    T: Srt | EpsilonSrt | EpsilonCea
+    T = rng.choice((random_srt, random_epsilon_srt, _epsilon_cea))(rng)
+    again = from_networkx(to_networkx(T))
+    assert type(again) is type(T)
+    assert again == T
+    return bool(T.Delta)
 
 
 def _epsilon_cea(rng: Random) -> EpsilonCea:
     return focel_to_epsilon_cea(unary_fo(rng))
 
 
-def test_formulas_and_expressions_come_back(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        phi: Any = rng.choice((random_formula, random_sremo))(rng)
-        graph = to_networkx(phi)
-        assert nx.is_arborescence(graph)
-        assert from_networkx(graph) == phi
-        return len(graph) > 1
-
-    suite.run(case, deep_count=2_000)
+@random_suite(2_000)
+def test_formulas_and_expressions_come_back(rng: Random) -> bool:
+    phi: Any = rng.choice((random_formula, random_sremo))(rng)
+    graph = to_networkx(phi)
+    assert nx.is_arborescence(graph)
+    assert from_networkx(graph) == phi
+    return len(graph) > 1
 
 
-def test_conjunctive_queries_come_back(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        query = random_gcq(rng)
-        graph = to_networkx(query)
-        assert from_networkx(graph) == query
-        assert sum("variable" in parts for _, parts in graph.nodes(data=True)) == len(
-            {v for atom in query.atoms for v in atom.variables}
-        )
-        return len(query.atoms) > 1
-
-    suite.run(case, deep_count=2_000)
+@random_suite(2_000)
+def test_conjunctive_queries_come_back(rng: Random) -> bool:
+    query = random_gcq(rng)
+    graph = to_networkx(query)
+    assert from_networkx(graph) == query
+    assert sum("variable" in parts for _, parts in graph.nodes(data=True)) == len(
+        {v for atom in query.atoms for v in atom.variables}
+    )
+    return len(query.atoms) > 1
 
 
 FORMATS: dict[str, Callable[[Any, Any], object]] = {
@@ -104,18 +96,14 @@ FORMATS: dict[str, Callable[[Any, Any], object]] = {
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_networkx_writes_the_graph_of_every_value(
-    suite: Suite, format: str, tmp_path: Path
-) -> None:
-    def case(rng: Random) -> bool:
-        kinds = (random_value, random_srt, random_epsilon_srt, random_gcq, _epsilon_cea)
-        value: Any = rng.choice((*kinds, random_sremo, random_formula, _machine))(rng)
-        graph = plain_networkx(value)
-        FORMATS[format](graph, tmp_path / "graph")
-        assert len(graph) == len(to_networkx(value))
-        return len(graph) > 1
-
-    suite.run(case, deep_count=2_000)
+@random_suite(2_000)
+def test_networkx_writes_the_graph_of_every_value(rng: Random, format: str, tmp_path: Path) -> bool:
+    kinds = (random_value, random_srt, random_epsilon_srt, random_gcq, _epsilon_cea)
+    value: Any = rng.choice((*kinds, random_sremo, random_formula, _machine))(rng)
+    graph = plain_networkx(value)
+    FORMATS[format](graph, tmp_path / "graph")
+    assert len(graph) == len(to_networkx(value))
+    return len(graph) > 1
 
 
 def _machine(rng: Random) -> Any:
@@ -193,33 +181,30 @@ LISTED = {*re.findall(r"``(\w+)``", from_networkx.__doc__ or "")}
 """The attributes that the help of `from_networkx` lists."""
 
 
-def test_the_listed_attributes_are_necessary_and_enough(suite: Suite) -> None:
+@random_suite(1_000)
+def test_the_listed_attributes_are_necessary_and_enough(rng: Random) -> bool:
     """Graphs built by hand have no more, and the error names the one that is missing."""
-
-    def case(rng: Random) -> bool:
-        draw = rng.choice((random_srt, random_epsilon_srt, partial(random_machine, predicate=_any)))
-        A: Any = draw(rng)
-        graph: Any = to_networkx(A)
-        parts_of = [
-            *(graph.graph, *(parts for _, parts in graph.nodes(data=True))),
-            *(parts for _, _, parts in graph.edges(data=True)),
-        ]
-        for parts in parts_of:
-            for name in {*parts} - LISTED:
-                del parts[name]
-        for parts in parts_of[1 : A.states + 1]:
-            del parts["kind"]  # listed for the graph and its edges
-        assert from_networkx(graph) == A
-        parts = rng.choice(parts_of)
-        name = rng.choice(sorted(parts))
-        del parts[name]
-        with pytest.raises(BadData, match="CER0759") as caught:
-            from_networkx(graph)
-        assert name in caught.value.message
-        assert caught.value.hint == "help(cerlab.from_networkx) lists the attributes"
-        return True
-
-    suite.run(case, deep_count=1_000)
+    draw = rng.choice((random_srt, random_epsilon_srt, partial(random_machine, predicate=_any)))
+    A: Any = draw(rng)
+    graph: Any = to_networkx(A)
+    parts_of = [
+        *(graph.graph, *(parts for _, parts in graph.nodes(data=True))),
+        *(parts for _, _, parts in graph.edges(data=True)),
+    ]
+    for parts in parts_of:
+        for name in {*parts} - LISTED:
+            del parts[name]
+    for parts in parts_of[1 : A.states + 1]:
+        del parts["kind"]  # listed for the graph and its edges
+    assert from_networkx(graph) == A
+    parts = rng.choice(parts_of)
+    name = rng.choice(sorted(parts))
+    del parts[name]
+    with pytest.raises(BadData, match="CER0759") as caught:
+        from_networkx(graph)
+    assert name in caught.value.message
+    assert caught.value.hint == "help(cerlab.from_networkx) lists the attributes"
+    return True
 
 
 def _any(rng: Random) -> Predicate:
@@ -255,43 +240,37 @@ def test_a_stream_says_that_it_is_no_graph() -> None:
         stream.to_networkx()
 
 
-def test_a_limit_is_stated(suite: Suite) -> None:
+@random_suite(2_000, needs_answers=0.3)
+def test_a_limit_is_stated(rng: Random) -> bool:
     """A picture that is cut says of how many; one that is not says nothing."""
-
-    def case(rng: Random) -> bool:
-        value = random_value(rng)
-        whole = graph_of(value)
-        few = graph_of(value, limit=3)
-        assert len(few.nodes) <= 3
-        nodes = {node.id for node in few.nodes}
-        assert all({e.source, e.target} <= nodes for e in few.edges)
-        if len(whole.nodes) > 3:
-            assert "showing" in few.note
-            assert "showing" in alt_text(few)
-        assert graph_of(value, limit=10_000) == whole
-        return bool(few.note)
-
-    suite.run(case, deep_count=2_000, needs_answers=0.3)
+    value = random_value(rng)
+    whole = graph_of(value)
+    few = graph_of(value, limit=3)
+    assert len(few.nodes) <= 3
+    nodes = {node.id for node in few.nodes}
+    assert all({e.source, e.target} <= nodes for e in few.edges)
+    if len(whole.nodes) > 3:
+        assert "showing" in few.note
+        assert "showing" in alt_text(few)
+    assert graph_of(value, limit=10_000) == whole
+    return bool(few.note)
 
 
-def test_guards_in_words_hold_for_exactly_their_vectors(suite: Suite) -> None:
+@random_suite(5_000)
+def test_guards_in_words_hold_for_exactly_their_vectors(rng: Random) -> bool:
     """The cubes of a guard hold exactly its vectors that happen; none can be widened."""
-
-    def case(rng: Random) -> bool:
-        width = rng.randrange(1, 6)
-        every = rng.sample(range(1 << width), rng.randrange(1, (1 << width) + 1))
-        symbols = rng.sample(every, rng.randrange(1, len(every) + 1))
-        words = cubes(symbols, every, width)
-        vectors = {v for v in every if any(v & mask == value for mask, value in words)}
-        assert vectors == set(symbols)
-        for mask, value in words:
-            for bit in range(width):
-                if mask >> bit & 1:
-                    wider = mask & ~(1 << bit)
-                    assert any(v & wider == value & wider for v in every if v not in vectors)
-        return len(symbols) < len(every)
-
-    suite.run(case, deep_count=5_000)
+    width = rng.randrange(1, 6)
+    every = rng.sample(range(1 << width), rng.randrange(1, (1 << width) + 1))
+    symbols = rng.sample(every, rng.randrange(1, len(every) + 1))
+    words = cubes(symbols, every, width)
+    vectors = {v for v in every if any(v & mask == value for mask, value in words)}
+    assert vectors == set(symbols)
+    for mask, value in words:
+        for bit in range(width):
+            if mask >> bit & 1:
+                wider = mask & ~(1 << bit)
+                assert any(v & wider == value & wider for v in every if v not in vectors)
+    return len(symbols) < len(every)
 
 
 def test_a_guard_says_what_an_event_is_where_that_is_enough() -> None:
@@ -324,7 +303,8 @@ def test_one_event_has_one_type_so_guards_leave_out_the_others(
     assert [edge.label for edge in edges][: len(labels)] == labels
 
 
-def test_guards_hold_of_the_events_of_their_vectors(suite: Suite) -> None:
+@random_suite(1_000, needs_answers=0.3)
+def test_guards_hold_of_the_events_of_their_vectors(rng: Random) -> bool:
     """In words and as predicates of a written automaton, on an event of each minterm."""
 
     def case(rng: Random) -> bool:
@@ -342,13 +322,10 @@ def test_guards_hold_of_the_events_of_their_vectors(suite: Suite) -> None:
                     assert holds is (symbol in move.symbols)
         return len(A.moves) > 1
 
-    def checked(rng: Random) -> bool:
-        try:
-            return case(rng)
-        except CerlabError:
-            return False
-
-    suite.run(checked, deep_count=1_000, needs_answers=0.3)
+    try:
+        return case(rng)
+    except CerlabError:
+        return False
 
 
 def test_a_strategy_machine_explored_in_part_says_so() -> None:

@@ -10,7 +10,7 @@ import pytest
 import cerlab
 from cerlab.logic.ceql.syntax import query_text
 from cerlab.testing import Shape, random_query
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 
 pytest.importorskip("pygments", reason="Pygments comes with Jupyter and rich")
 
@@ -19,17 +19,14 @@ from pygments.token import Error, Keyword, Name, Number, String
 from cerlab.viz.lexer import CeqlLexer
 
 
-def test_random_queries_have_no_error(suite: Suite) -> None:
+@random_suite(400)
+def test_random_queries_have_no_error(rng: Random) -> bool:
     lexer = CeqlLexer()
-
-    def case(rng: Random) -> bool:
-        text = query_text(random_query(rng, Shape(family=True)))
-        tokens = list(lexer.get_tokens(text))
-        assert "".join(value for _, value in tokens).strip() == text.strip()
-        assert not [value for kind, value in tokens if kind is Error]
-        return True
-
-    suite.run(case, deep_count=400)
+    text = query_text(random_query(rng, Shape(family=True)))
+    tokens = list(lexer.get_tokens(text))
+    assert "".join(value for _, value in tokens).strip() == text.strip()
+    assert not [value for kind, value in tokens if kind is Error]
+    return True
 
 
 def test_the_kinds_of_words() -> None:

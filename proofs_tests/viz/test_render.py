@@ -17,21 +17,12 @@ import pytest
 import cerlab
 from cerlab import ResourceLimit, Stream, Unsupported, UsageError
 from cerlab.automata.automaton import AnchoredCea, IntervalCea, Mark, Transition
-from cerlab.predicates.syntax import (
-    EVERYTHING,
-    And,
-    Attribute,
-    Comparison,
-    Constant,
-    Operator,
-    Predicate,
-    TypeIs,
-)
+from cerlab.predicates import syntax as pred
 from cerlab.viz import NodeKind, alt_text, dot_text, drawing, graph_of, svg, to_graphviz
 from cerlab.viz.graph import DARK, LIGHT
 from cerlab.viz.render import LEAST, MAX_NODES, html
 from cerlab.viz.tecs import tecs_snapshot, tecs_snapshots
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 from proofs_tests.viz.values import random_value
 
 _SVG = "{http://www.w3.org/2000/svg}"
@@ -44,21 +35,19 @@ def nodes_of(root: ElementTree.Element) -> list[str]:
     return [g.findtext(f"{_SVG}title") or "" for g in groups]
 
 
-def test_svg_shows_every_node_and_says_what_it_is(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        graph = graph_of(random_value(rng), limit=50)
-        picture = svg(graph)
-        assert picture == svg(graph)
-        root = ElementTree.fromstring(picture)
-        assert root.get("role") == "img"
-        assert (root[0].tag, root[1].tag) == (f"{_SVG}title", f"{_SVG}desc")
-        assert root[0].text
-        assert root[1].text
-        assert {node.id for node in graph.nodes} <= set(nodes_of(root))
-        assert not re.search(r"<!--|\bid=|<!DOCTYPE|Graphviz|[Gg]enerated", picture)
-        return bool(graph.edges)
-
-    suite.run(case, deep_count=1_000)
+@random_suite(1_000)
+def test_svg_shows_every_node_and_says_what_it_is(rng: Random) -> bool:
+    graph = graph_of(random_value(rng), limit=50)
+    picture = svg(graph)
+    assert picture == svg(graph)
+    root = ElementTree.fromstring(picture)
+    assert root.get("role") == "img"
+    assert (root[0].tag, root[1].tag) == (f"{_SVG}title", f"{_SVG}desc")
+    assert root[0].text
+    assert root[1].text
+    assert {node.id for node in graph.nodes} <= set(nodes_of(root))
+    assert not re.search(r"<!--|\bid=|<!DOCTYPE|Graphviz|[Gg]enerated", picture)
+    return bool(graph.edges)
 
 
 def test_the_words_of_a_small_machine() -> None:
@@ -145,16 +134,17 @@ def test_a_wide_machine_has_a_line_that_narrows_it() -> None:
 
 def test_labels_of_loops_that_nothing_meets_make_no_machine_wide() -> None:
     """The loop of 1 is wider than its state, and the level edges beside it lie below its label."""
-    hot: Predicate = And(
-        TypeIs("T"), Comparison(Operator.GT, Attribute("temperature"), Constant(40))
+    hot: pred.Predicate = pred.And(
+        pred.TypeIs("T"),
+        pred.Comparison(pred.Operator.GT, pred.Attribute("temperature"), pred.Constant(40)),
     )
-    first, last = (Transition(q, TypeIs("H"), Mark.TAKE, q + 1) for q in (0, 1))
+    first, last = (Transition(q, pred.TypeIs("H"), Mark.TAKE, q + 1) for q in (0, 1))
     level = (first, Transition(1, hot, Mark.TAKE, 1), last)
     for Delta, wide in (
         (level, False),
-        ((*level, Transition(1, TypeIs("H"), Mark.TAKE, 0)), True),
-        ((*level, Transition(1, TypeIs("H"), Mark.TAKE, 3)), True),
-        ((*level, Transition(0, TypeIs("H"), Mark.TAKE, 3)), True),
+        ((*level, Transition(1, pred.TypeIs("H"), Mark.TAKE, 0)), True),
+        ((*level, Transition(1, pred.TypeIs("H"), Mark.TAKE, 3)), True),
+        ((*level, Transition(0, pred.TypeIs("H"), Mark.TAKE, 3)), True),
         ((*level[:2], Transition(1, hot, Mark.TAKE, 2)), False),
         ((*level, Transition(1, hot, Mark.TAKE, 2)), True),
     ):
@@ -251,9 +241,11 @@ def test_a_graphviz_source_is_drawn_without_a_program(monkeypatch: pytest.Monkey
 def ladder(states: int) -> IntervalCea:
     """Two transitions from each state to the next, and one back to itself."""
     Delta = [
-        Transition(q, TypeIs(name), Mark.TAKE, q + 1) for q in range(states - 1) for name in "AB"
+        Transition(q, pred.TypeIs(name), Mark.TAKE, q + 1)
+        for q in range(states - 1)
+        for name in "AB"
     ]
-    Delta += [Transition(q, EVERYTHING, Mark.SKIP, q) for q in range(1, states - 1)]
+    Delta += [Transition(q, pred.EVERYTHING, Mark.SKIP, q) for q in range(1, states - 1)]
     return IntervalCea(states, tuple(Delta), frozenset({0}), frozenset({states - 1}))
 
 

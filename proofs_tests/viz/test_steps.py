@@ -18,7 +18,7 @@ from cerlab.viz.filmstrip import MOST_FRAMES, TOGETHER, Frames
 from cerlab.viz.graph import DARK, LIGHT
 from cerlab.viz.steps import Steps, page
 from proofs_tests.engine.test_compiled import compilable
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 
 SVG = "{http://www.w3.org/2000/svg}"
 EVENTS = [{"type": kind, "v": n} for n, kind in enumerate("ABACBC")]
@@ -58,37 +58,34 @@ def test_a_part_of_the_stream_is_told_as_in_the_whole(steps: Steps) -> None:
             step(QUERY, EVENTS, first=first, last=last)
 
 
-def test_steps_lead_from_the_states_before_to_the_states_after(suite: Suite) -> None:
+@random_suite(4_000)
+def test_steps_lead_from_the_states_before_to_the_states_after(rng: Random) -> bool:
     """And their answers are those of the evaluator, as far as a snapshot lists them."""
-
-    def case(rng: Random) -> bool:
-        sample = compilable(rng)
-        if not len(sample.stream):
-            return False
-        query = sample.query
-        steps = step(query, sample.stream)
-        answers: list[ComplexEvent] = []
-        before: dict[tuple[object, ...], set[str | None]] = {}
-        for s in steps:
-            snapshot = s.snapshot
-            if not snapshot.is_read:
-                continue
-            key = tuple((isinstance(value, bool), value) for value in snapshot.key)
-            sources = [each.source for each in snapshot.steps]
-            assert sources[0] is None
-            assert set(sources[1:]) <= before.get(key, set()), sample.describe()
-            targets = {q for each in snapshot.steps for q in (each.take, each.skip)} - {None}
-            active: set[str | None] = {state.name for state in snapshot.active}
-            assert active == targets, sample.describe()
-            before[key] = active
-            answers += snapshot.answers
-        if any(s.snapshot.has_more for s in steps) or query.ast.limit is not None:
-            return False  # not all answers are listed: the states were compared, they were not
-        expected = set(answers_of(query, sample.stream, "tecs"))
-        assert set(answers) == expected, sample.describe()
-        return bool(expected)
-
-    suite.run(case, deep_count=4_000)
+    sample = compilable(rng)
+    if not len(sample.stream):
+        return False
+    query = sample.query
+    steps = step(query, sample.stream)
+    answers: list[ComplexEvent] = []
+    before: dict[tuple[object, ...], set[str | None]] = {}
+    for s in steps:
+        snapshot = s.snapshot
+        if not snapshot.is_read:
+            continue
+        key = tuple((isinstance(value, bool), value) for value in snapshot.key)
+        sources = [each.source for each in snapshot.steps]
+        assert sources[0] is None
+        assert set(sources[1:]) <= before.get(key, set()), sample.describe()
+        targets = {q for each in snapshot.steps for q in (each.take, each.skip)} - {None}
+        active: set[str | None] = {state.name for state in snapshot.active}
+        assert active == targets, sample.describe()
+        before[key] = active
+        answers += snapshot.answers
+    if any(s.snapshot.has_more for s in steps) or query.ast.limit is not None:
+        return False  # not all answers are listed: the states were compared, they were not
+    expected = set(answers_of(query, sample.stream, "tecs"))
+    assert set(answers) == expected, sample.describe()
+    return bool(expected)
 
 
 def test_frames_are_pictures_that_say_what_they_show(steps: Steps) -> None:
@@ -104,26 +101,24 @@ def test_frames_are_pictures_that_say_what_they_show(steps: Steps) -> None:
     assert "prefers-color-scheme" not in steps.frame(0, "dark")
 
 
-def test_frames_have_one_size_and_nodes_keep_their_place(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        sample = compilable(rng)
-        if not len(sample.stream):
-            return False
-        steps = step(sample.query, sample.stream[:TOGETHER])
-        frames = Frames(steps, "light")
-        roots = [ElementTree.fromstring(frame) for frame in frames.all()]
-        assert len({root.get("viewBox") for root in roots}) == 1
-        first_places: dict[tuple[object, str | None], str] = {}
-        for one, root in zip(steps, roots, strict=True):
-            places = _nodes(root)
-            links = {f"t{n.number}->t{m}" for n in one.snapshot.nodes for m in _below(n)}
-            assert {title.text for title in root.iter(f"{SVG}title")} >= links
-            assert set(places) == {f"t{node.number}" for node in one.snapshot.nodes}
-            for name, place in places.items():
-                assert first_places.setdefault((one.snapshot.key, name), place) == place
-        return len(first_places) > 2
-
-    suite.run(case, deep_count=200)
+@random_suite(200)
+def test_frames_have_one_size_and_nodes_keep_their_place(rng: Random) -> bool:
+    sample = compilable(rng)
+    if not len(sample.stream):
+        return False
+    steps = step(sample.query, sample.stream[:TOGETHER])
+    frames = Frames(steps, "light")
+    roots = [ElementTree.fromstring(frame) for frame in frames.all()]
+    assert len({root.get("viewBox") for root in roots}) == 1
+    first_places: dict[tuple[object, str | None], str] = {}
+    for one, root in zip(steps, roots, strict=True):
+        places = _nodes(root)
+        links = {f"t{n.number}->t{m}" for n in one.snapshot.nodes for m in _below(n)}
+        assert {title.text for title in root.iter(f"{SVG}title")} >= links
+        assert set(places) == {f"t{node.number}" for node in one.snapshot.nodes}
+        for name, place in places.items():
+            assert first_places.setdefault((one.snapshot.key, name), place) == place
+    return len(first_places) > 2
 
 
 def test_frames_do_not_grow_with_the_stream() -> None:

@@ -19,7 +19,7 @@ from cerlab.engine.reference.tecs import TecsEvaluation
 from cerlab.viz import EdgeKind, Graph, NodeKind, dot_text, graph_of
 from cerlab.viz.tecs import snapshot_json, snapshot_text, tecs_snapshot, tecs_snapshots
 from proofs_tests.random_cases import random_case
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 
 FOLDER = Path(__file__).parents[2] / "examples" / "core_figure3"
 
@@ -114,70 +114,65 @@ def open_events(snapshot: TecsSnapshot, number: int) -> set[tuple[int, frozenset
     return events_of(number)
 
 
-def test_a_snapshot_holds_the_answers_that_end_there(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        sample = random_case(rng)
-        query = sample.query
-        if query.machine_kind != "automaton":
-            return False
-        plan = replace(query.plan, limit=None)
-        machine = query.machine
-        stream = sample.stream
-        answers = list(driver.run(plan, lambda: TecsEvaluation(machine), stream, stream.time))
-        all_snapshots = list(snapshots(plan, machine, stream, stream.time))
-        assert [s.position for s in all_snapshots] == list(range(len(stream)))
-        for snapshot in all_snapshots:
-            ending_there = [x for x in answers if x.end == snapshot.position]
-            assert snapshot.has_more == (len(ending_there) > MOST_ANSWERS)
-            of_snapshot = set(snapshot.answers)
-            assert of_snapshot <= set(ending_there)
-            assert len(of_snapshot) == min(len(ending_there), MOST_ANSWERS)
-            of_nodes = {
-                ComplexEvent(start, snapshot.position, tuple(sorted(D)))
-                for active in snapshot.active
-                if active.is_final and snapshot.is_read
-                for number in active.union_list
-                for start, D in open_events(snapshot, number)
-            }
-            assert of_nodes >= set(ending_there)
-            if plan.window is None:
-                assert of_nodes == set(ending_there)
-        return bool(answers)
-
-    suite.run(case, deep_count=2_000)
+@random_suite(2_000)
+def test_a_snapshot_holds_the_answers_that_end_there(rng: Random) -> bool:
+    sample = random_case(rng)
+    query = sample.query
+    if query.machine_kind != "automaton":
+        return False
+    plan = replace(query.plan, limit=None)
+    machine = query.machine
+    stream = sample.stream
+    answers = list(driver.run(plan, lambda: TecsEvaluation(machine), stream, stream.time))
+    all_snapshots = list(snapshots(plan, machine, stream, stream.time))
+    assert [s.position for s in all_snapshots] == list(range(len(stream)))
+    for snapshot in all_snapshots:
+        ending_there = [x for x in answers if x.end == snapshot.position]
+        assert snapshot.has_more == (len(ending_there) > MOST_ANSWERS)
+        of_snapshot = set(snapshot.answers)
+        assert of_snapshot <= set(ending_there)
+        assert len(of_snapshot) == min(len(ending_there), MOST_ANSWERS)
+        of_nodes = {
+            ComplexEvent(start, snapshot.position, tuple(sorted(D)))
+            for active in snapshot.active
+            if active.is_final and snapshot.is_read
+            for number in active.union_list
+            for start, D in open_events(snapshot, number)
+        }
+        assert of_nodes >= set(ending_there)
+        if plan.window is None:
+            assert of_nodes == set(ending_there)
+    return bool(answers)
 
 
-def test_numbers_stay_and_nodes_are_whole(suite: Suite) -> None:
+@random_suite(2_000)
+def test_numbers_stay_and_nodes_are_whole(rng: Random) -> bool:
     """A kept node is what it was; children are there, and older; new nodes are those not seen."""
-
-    def case(rng: Random) -> bool:
-        sample = random_case(rng)
-        query = sample.query
-        if query.machine_kind != "automaton" or query.plan.partition:
-            return False
-        before: dict[int, Any] = {}
-        numbers: set[int] = set()
-        for s in tecs_snapshots(query.plan, query.machine, sample.stream):
-            here = {node.number: node for node in s.nodes}
-            for number in here.keys() & before.keys():
-                was, now = before[number], here[number]
-                assert (was.kind, was.position, was.max_start) == (
-                    now.kind,
-                    now.position,
-                    now.max_start,
-                )
-            for node in s.nodes:
-                children = {node.next, node.left, node.right} - {None}
-                assert children <= here.keys()
-                assert all(child < node.number for child in children if child is not None)
-            assert s.new == here.keys() - numbers
-            roots = {n for active in s.active for n in active.union_list}
-            assert roots <= here.keys()
-            numbers |= here.keys()
-            before = here
-        return bool(numbers)
-
-    suite.run(case, deep_count=2_000)
+    sample = random_case(rng)
+    query = sample.query
+    if query.machine_kind != "automaton" or query.plan.partition:
+        return False
+    before: dict[int, Any] = {}
+    numbers: set[int] = set()
+    for s in tecs_snapshots(query.plan, query.machine, sample.stream):
+        here = {node.number: node for node in s.nodes}
+        for number in here.keys() & before.keys():
+            was, now = before[number], here[number]
+            assert (was.kind, was.position, was.max_start) == (
+                now.kind,
+                now.position,
+                now.max_start,
+            )
+        for node in s.nodes:
+            children = {node.next, node.left, node.right} - {None}
+            assert children <= here.keys()
+            assert all(child < node.number for child in children if child is not None)
+        assert s.new == here.keys() - numbers
+        roots = {n for active in s.active for n in active.union_list}
+        assert roots <= here.keys()
+        numbers |= here.keys()
+        before = here
+    return bool(numbers)
 
 
 def test_an_event_that_no_substream_reads_changes_nothing() -> None:

@@ -25,7 +25,7 @@ from cerlab.predicates import syntax as pred
 from cerlab.viz.graph import graph_of
 from cerlab.viz.tikz import latex_text, layers, machine_tikz
 from proofs_tests.io.machine_cases import random_machine, tower
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 
 LARGE = pred.Comparison(pred.Operator.GT, pred.Attribute("v_1"), pred.Constant(3))
 
@@ -99,35 +99,31 @@ def test_layers_hold_every_state_once(states: int) -> None:
         assert not initial or columns[0][: len(initial)] == initial
 
 
-def test_pictures_of_random_machines_are_sound(suite: Suite) -> None:
+@random_suite(5_000)
+def test_pictures_of_random_machines_are_sound(rng: Random) -> bool:
     names = ("A", "a_b", "100%", "#&~^", "{", "}", "\\", "$x$", "it's", "`", "\n")
 
     def random_type(rng: Random) -> pred.Predicate:
         return pred.TypeIs("".join(rng.sample(names, rng.randrange(3))))
 
-    def case(rng: Random) -> bool:
-        A = random_machine(rng, random_type)
-        text = machine_tikz(A)
-        assert machine_tikz(A) == text
-        bare = re.sub(
-            r"\\[{}$&#%_\\]", "", text[text.index(r"\begin") :]
-        )  # without what is escaped
-        assert not set("&#%_^~`") & set(bare)
-        assert bare.count("$") % 2 == 0
-        depth = 0
-        for character in bare:
-            depth += {"{": 1, "}": -1}.get(character, 0)
-            assert depth >= 0
-        assert depth == 0
-        nodes = re.findall(r"^  \\node\[([^\]]*)\] \(q(\d+)\)", text, re.MULTILINE)
-        assert sorted(int(q) for _, q in nodes) == list(range(A.states))
-        assert {int(q) for how, q in nodes if "accepting" in how} == A.F
-        assert sorted(int(q) for how, q in nodes if "initial" in how) == sorted(A.I)
-        edges = re.findall(r"^  \\path \(q(\d+)\) .* \(q(\d+)\);$", text, re.MULTILINE)
-        assert len(edges) == len({(t.source, t.target) for t in A.Delta})
-        return bool(A.Delta)
-
-    suite.run(case, deep_count=5_000)
+    A = random_machine(rng, random_type)
+    text = machine_tikz(A)
+    assert machine_tikz(A) == text
+    bare = re.sub(r"\\[{}$&#%_\\]", "", text[text.index(r"\begin") :])  # without what is escaped
+    assert not set("&#%_^~`") & set(bare)
+    assert bare.count("$") % 2 == 0
+    depth = 0
+    for character in bare:
+        depth += {"{": 1, "}": -1}.get(character, 0)
+        assert depth >= 0
+    assert depth == 0
+    nodes = re.findall(r"^  \\node\[([^\]]*)\] \(q(\d+)\)", text, re.MULTILINE)
+    assert sorted(int(q) for _, q in nodes) == list(range(A.states))
+    assert {int(q) for how, q in nodes if "accepting" in how} == A.F
+    assert sorted(int(q) for how, q in nodes if "initial" in how) == sorted(A.I)
+    edges = re.findall(r"^  \\path \(q(\d+)\) .* \(q(\d+)\);$", text, re.MULTILINE)
+    assert len(edges) == len({(t.source, t.target) for t in A.Delta})
+    return bool(A.Delta)
 
 
 PICTURES = [

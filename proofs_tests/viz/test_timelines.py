@@ -20,7 +20,7 @@ from cerlab.model.answer import by_end
 from cerlab.viz.timeline import ANSWERS, EVENTS, timeline, timeline_text
 from cerlab.viz.timeline_value import COLOURS, MARKERS, SHAPES, Row, look, own_numbers
 from proofs_tests.random_cases import random_case
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 from proofs_tests.viz.timeline_pictures import SVG, check_picture, read_back
 
 HTTT = [{"type": kind} for kind in "AACAB"]
@@ -100,36 +100,33 @@ def test_text_by_hand() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::cerlab.CerlabWarning")
-def test_random_strategies(suite: Suite) -> None:
+@random_suite(2_000)
+def test_random_strategies(rng: Random) -> bool:
     names = ["ALL", "STRICT", "NEXT", "LAST", "MAX"]
-
-    def case(rng: Random) -> bool:
-        sample = random_case(rng)
-        some = rng.sample(names, rng.randrange(1, 4))
-        answers_of = {}
-        try:
-            for name in some:
-                ast = asked_of(sample.query, name)
-                answers_of[name] = evaluate(ast, sample.stream)
-        except CerlabError:
-            return False
-        T = asked(sample.query, sample.stream, strategies=some)
-        assert [list(row.answers) for row in T.rows] == [answers_of[name] for name in some]
-        picture = check_picture(T, answers_of)
-        union = sorted({a for answers in answers_of.values() for a in answers}, key=by_end)
-        visible = {mark.answer for row in picture.rows for mark in row}
-        assert visible <= set(union)
-        for row, answers in zip(picture.rows, answers_of.values(), strict=True):
-            own = {mark.answer for mark in row if mark.kind != "ghost"}
-            assert min(len(answers), ANSWERS) <= len(own), "the limit is that of each row"
-        if len(union) > len(visible):
-            assert f"{len(visible)} of {len(union)} answers" in picture.words
-        differing = sum(any(a not in answers for answers in answers_of.values()) for a in union)
-        if len(some) > 1 and differing:
-            assert f"Not in every row: {differing} of {len(union)} answer" in picture.words
-        return bool(union)
-
-    suite.run(case, deep_count=2_000)
+    sample = random_case(rng)
+    some = rng.sample(names, rng.randrange(1, 4))
+    answers_of = {}
+    try:
+        for name in some:
+            ast = asked_of(sample.query, name)
+            answers_of[name] = evaluate(ast, sample.stream)
+    except CerlabError:
+        return False
+    T = asked(sample.query, sample.stream, strategies=some)
+    assert [list(row.answers) for row in T.rows] == [answers_of[name] for name in some]
+    picture = check_picture(T, answers_of)
+    union = sorted({a for answers in answers_of.values() for a in answers}, key=by_end)
+    visible = {mark.answer for row in picture.rows for mark in row}
+    assert visible <= set(union)
+    for row, answers in zip(picture.rows, answers_of.values(), strict=True):
+        own = {mark.answer for mark in row if mark.kind != "ghost"}
+        assert min(len(answers), ANSWERS) <= len(own), "the limit is that of each row"
+    if len(union) > len(visible):
+        assert f"{len(visible)} of {len(union)} answers" in picture.words
+    differing = sum(any(a not in answers for answers in answers_of.values()) for a in union)
+    if len(some) > 1 and differing:
+        assert f"Not in every row: {differing} of {len(union)} answer" in picture.words
+    return bool(union)
 
 
 def asked_of(query: Query, name: str) -> Query:
@@ -235,35 +232,32 @@ def test_an_attribute_places_the_events() -> None:
         timeline({"x": []}, [{"type": "A"}], axis="t")
 
 
-def test_times_that_go_back_are_drawn_where_they_are(suite: Suite) -> None:
+@random_suite(2_000, needs_answers=0.5)
+def test_times_that_go_back_are_drawn_where_they_are(rng: Random) -> bool:
     """Positions are proportional to times, and bars of one track do not touch."""
-
-    def case(rng: Random) -> bool:
-        times = [rng.choice((0, 1, 2.5, rng.randint(0, 9))) for _ in range(rng.randint(2, 7))]
-        pairs = {tuple(sorted(rng.choices(range(len(times)), k=2))) for _ in range(6)}
-        answers = [ComplexEvent(start, end, (start, end)) for start, end in sorted(pairs)]
-        events = [{"type": "A", "t": t} for t in times]
-        T = timeline({"x": answers}, events, axis="t")
-        picture = read_back(T.svg())
-        (row,) = picture.rows
-        xs, first = picture.events, min(times)
-        in_order = read_back(timeline({"x": []}, sorted(events, key=by_time), axis="t").svg())
-        assert sorted(xs.values()) == list(in_order.events.values())
-        long = (max(xs.values()) - min(xs.values())) / (max(times) - first or 1)
-        for position, t in enumerate(times):
-            assert xs[position] == pytest.approx(min(xs.values()) + (t - first) * long, abs=0.02)
-        assert {one.answer for one in row} == {*answers}
-        for k, one in enumerate(row):
-            assert (one.start, one.end) == (xs[one.answer.start], xs[one.answer.end])
-            left, right = sorted((one.start, one.end))
-            for other in row[:k]:
-                apart = right < min(other.start, other.end) or left > max(other.start, other.end)
-                assert one.y != other.y or apart, (times, answers)
-        highlights = timeline({"x": answers, "y": answers[1:]}, events, axis="t").svg()
-        assert len(read_back(highlights).rows) == 2
-        return times != sorted(times)
-
-    suite.run(case, deep_count=2_000, needs_answers=0.5)
+    times = [rng.choice((0, 1, 2.5, rng.randint(0, 9))) for _ in range(rng.randint(2, 7))]
+    pairs = {tuple(sorted(rng.choices(range(len(times)), k=2))) for _ in range(6)}
+    answers = [ComplexEvent(start, end, (start, end)) for start, end in sorted(pairs)]
+    events = [{"type": "A", "t": t} for t in times]
+    T = timeline({"x": answers}, events, axis="t")
+    picture = read_back(T.svg())
+    (row,) = picture.rows
+    xs, first = picture.events, min(times)
+    in_order = read_back(timeline({"x": []}, sorted(events, key=by_time), axis="t").svg())
+    assert sorted(xs.values()) == list(in_order.events.values())
+    long = (max(xs.values()) - min(xs.values())) / (max(times) - first or 1)
+    for position, t in enumerate(times):
+        assert xs[position] == pytest.approx(min(xs.values()) + (t - first) * long, abs=0.02)
+    assert {one.answer for one in row} == {*answers}
+    for k, one in enumerate(row):
+        assert (one.start, one.end) == (xs[one.answer.start], xs[one.answer.end])
+        left, right = sorted((one.start, one.end))
+        for other in row[:k]:
+            apart = right < min(other.start, other.end) or left > max(other.start, other.end)
+            assert one.y != other.y or apart, (times, answers)
+    highlights = timeline({"x": answers, "y": answers[1:]}, events, axis="t").svg()
+    assert len(read_back(highlights).rows) == 2
+    return times != sorted(times)
 
 
 def test_columns_of_text_are_by_position_where_times_go_back() -> None:

@@ -14,21 +14,19 @@ from cerlab.predicates import syntax as pred
 from cerlab.predicates.text import event_text, predicate_text
 from cerlab.predicates.truth import satisfies
 from cerlab.viz.machines import short_guard
-from proofs_tests.suite import Suite
+from proofs_tests.suite import random_suite
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 FIRST, LAST = (round((datetime(y, 1, 1, tzinfo=UTC) - EPOCH).total_seconds()) for y in (1, 9999))
 
 
-def test_moments_are_written_as_the_calendar_of_python_has_them(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        seconds, nanos = rng.randrange(FIRST, LAST), rng.choice((0, 1, 10**8, rng.randrange(10**9)))
-        moment = (EPOCH + timedelta(seconds=seconds)).isoformat().removesuffix("+00:00")
-        fraction = f"{nanos / 10**9:.9f}".lstrip("0").rstrip("0").rstrip(".")
-        assert str(Timestamp(seconds * 10**9 + nanos)) == f"{moment}{fraction}Z"
-        return True
-
-    suite.run(case, deep_count=5_000)
+@random_suite(5_000)
+def test_moments_are_written_as_the_calendar_of_python_has_them(rng: Random) -> bool:
+    seconds, nanos = rng.randrange(FIRST, LAST), rng.choice((0, 1, 10**8, rng.randrange(10**9)))
+    moment = (EPOCH + timedelta(seconds=seconds)).isoformat().removesuffix("+00:00")
+    fraction = f"{nanos / 10**9:.9f}".lstrip("0").rstrip("0").rstrip(".")
+    assert str(Timestamp(seconds * 10**9 + nanos)) == f"{moment}{fraction}Z"
+    return True
 
 
 @pytest.mark.parametrize(
@@ -75,7 +73,8 @@ def test_a_line_of_an_event_is_cut_where_nothing_else_is_asked() -> None:
     assert len(event_text(Event("A", {"v": "x" * 80}))) == 60
 
 
-def test_short_guards_hold_for_the_same_events(suite: Suite) -> None:
+@random_suite(10_000, needs_answers=0.3)
+def test_short_guards_hold_for_the_same_events(rng: Random) -> bool:
     def predicate(rng: Random, depth: int) -> pred.Predicate:
         match rng.randrange(7 if depth else 3):
             case 0 | 1:
@@ -91,15 +90,12 @@ def test_short_guards_hold_for_the_same_events(suite: Suite) -> None:
             case _:
                 return pred.And(predicate(rng, depth - 1), predicate(rng, depth - 1))
 
-    def case(rng: Random) -> bool:
-        P: pred.Predicate = pred.And(predicate(rng, 1), predicate(rng, 4))
-        short = short_guard(P)
-        assert len(predicate_text(short)) <= len(predicate_text(P))
-        for event in (Event(kind, {"v": v}) for kind in "ABC" for v in range(3)):
-            assert satisfies(event, short) == satisfies(event, P)
-        return short != P
-
-    suite.run(case, deep_count=10_000, needs_answers=0.3)
+    P: pred.Predicate = pred.And(predicate(rng, 1), predicate(rng, 4))
+    short = short_guard(P)
+    assert len(predicate_text(short)) <= len(predicate_text(P))
+    for event in (Event(kind, {"v": v}) for kind in "ABC" for v in range(3)):
+        assert satisfies(event, short) == satisfies(event, P)
+    return short != P
 
 
 ODD = "\x1b[31mred\u202e"

@@ -11,7 +11,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import pytest
 
 from cerlab import Why
-from cerlab.why import Repair, why_to_json
+from cerlab.why import Failure, Repair, why_to_json
 from proofs_tests.mutants.driver import Judge
 from proofs_tests.suite import Suite
 
@@ -35,7 +35,7 @@ class Blames(Generic[Q]):
 
     mutate: Callable[[Random], Q | None]
     explain: Callable[[Q], Why]
-    check_facts: Callable[[Q, Why], None]
+    is_true: Callable[[Q, Why, Failure], bool]
     mend: Callable[[Q, Repair], Iterable[Q]]
 
     def is_right(self, rng: Random) -> bool | None:
@@ -49,7 +49,12 @@ class Blames(Generic[Q]):
         why = self.explain(q)
         assert not why.holds, why
         assert why.failure is not None
-        self.check_facts(q, why)
+        for failure in why.failures:
+            assert self.is_true(q, why, failure), (failure, str(why))
+            of = None if isinstance(failure.of, str) else failure.of
+            assert isinstance(of, failure.row.pattern)
+            for p in failure.positions:
+                assert str(p) in failure.words, failure
         assert json.loads(json.dumps(why_to_json(why)))["holds"] is False
         assert str(why.failure) in str(why)
         return any(each.holds() for repair in why.repairs for each in self.mend(q, repair))

@@ -9,7 +9,6 @@ from typing import Any, assert_never
 from cerlab import Formula, Valuation, Why
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.semantics import holds, valuations
-from cerlab.logic.cel.syntax import children
 from cerlab.logic.ceql.semantics import query_answers
 from cerlab.logic.ceql.syntax import partition_attributes
 from cerlab.model.answer import complex_event
@@ -31,18 +30,6 @@ from proofs_tests.why.checker import Substream, width_of
 from proofs_tests.why.mutations import Question
 
 
-def check_facts(q: Question, why: Why) -> None:
-    for failure in why.failures:
-        assert is_true(q, why, failure), (failure, str(why))
-        assert isinstance(None if isinstance(failure.of, str) else failure.of, failure.row.pattern)
-        for p in failure.positions:
-            assert str(p) in failure.words, failure
-
-
-def part_at(phi: Formula, path: Path) -> Formula:
-    return part_at(children(phi)[path[0]], path[1:]) if path else phi
-
-
 def nodes(why: Why, path: Path) -> list[CelDerivation]:
     assert isinstance(why.derivation, Derivation)
     return [node for node in why.derivation if node.path == path]
@@ -50,7 +37,7 @@ def nodes(why: Why, path: Path) -> list[CelDerivation]:
 
 def is_true(q: Question, why: Why, failure: Failure) -> bool:
     """Whether the stream, the query and the derivation are as the failure says."""
-    part: Any = part_at(q.ast.formula, failure.path)
+    part: Any = cel.part_at(q.ast.formula, failure.path)
     events = q.stream.events
     match failure.kind:
         case Kind.POSITION:

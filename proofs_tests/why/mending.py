@@ -9,7 +9,6 @@ from typing import Any, assert_never
 
 from cerlab import Event, Formula, Sremo
 from cerlab.logic.cel import syntax as cel
-from cerlab.logic.cel.syntax import children
 from cerlab.logic.ceql.syntax import CeqlQuery
 from cerlab.model.answer import Positions
 from cerlab.model.clauses import Consume, Window
@@ -32,7 +31,7 @@ from cerlab.why.failure import (
     Widen,
     Without,
 )
-from proofs_tests.why.mutations import Question, replace_part
+from proofs_tests.why.mutations import Question
 
 VALUES: tuple[Value, ...] = (0, 1, "a", 2, -1, "b", 0.5, 1.0, True, None)
 
@@ -41,10 +40,10 @@ def mend(q: Question, repair: Repair) -> Iterator[Question]:
     """The questions that a repair makes: one, or one for each event that it may be."""
     match repair:
         case Retype(p, kind):
-            yield q.with_events(_put(q, p, replace(q.stream[p], type=kind)))
+            yield q.with_event(p, replace(q.stream[p], type=kind))
         case Alter(p):
             for t in _events_like(q, p):
-                yield q.with_events(_put(q, p, t))
+                yield q.with_event(p, t)
         case Insert(path, after, before):
             yield from _with_one_more(q, path, after, before)
         case Remove(gone):
@@ -58,8 +57,7 @@ def mend(q: Question, repair: Repair) -> Iterator[Question]:
             yield replace(q, start=start, end=end)
         case Relax(path, into):
             assert not isinstance(into, Sremo)
-            weaker: Formula = into
-            formula = replace_part(q.ast.formula, path, lambda _: weaker)
+            formula = cel.with_part(q.ast.formula, path, into)
             yield replace(q, ast=replace(q.ast, formula=formula))
         case Widen(window):
             yield replace(q, ast=replace(q.ast, window=window))
@@ -116,10 +114,6 @@ def _shift(q: Question, removals: Positions) -> dict[str, Any]:
     return {"positions": rest, "start": after(q.start), "end": after(q.end)}
 
 
-def _put(q: Question, p: int, t: Event) -> list[Event]:
-    return [*q.stream.events[:p], t, *q.stream.events[p + 1 :]]
-
-
 def _events_like(q: Question, p: int) -> Iterator[Event]:
     """Events that may stand at p: its own time, any type, small values, a key of the stream."""
     t = q.stream[p]
@@ -140,9 +134,7 @@ def _with_one_more(
     """One event more between two positions, marked if its part marks it, with small values."""
     low = 0 if after is None else after + 1
     high = len(q.stream) if before is None else before
-    part = q.ast.formula
-    for n in path:
-        part = children(part)[n]
+    part = cel.part_at(q.ast.formula, path)
     for place in range(low, high + 1):
         later = tuple(i + (i >= place) for i in q.positions)
         near = q.stream[min(max(place - 1, 0), len(q.stream) - 1)]

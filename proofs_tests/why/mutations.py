@@ -9,7 +9,7 @@ from random import Random
 from cerlab import ComplexEvent, Event, Formula
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.semantics import valuations
-from cerlab.logic.cel.syntax import children, subformulas, with_child
+from cerlab.logic.cel.syntax import children, subformulas
 from cerlab.logic.ceql.semantics import Meaning, query_answers
 from cerlab.logic.ceql.syntax import CeqlQuery
 from cerlab.logic.focel.semantics import fo_valuations
@@ -49,6 +49,10 @@ class Question:
         stream = Stream(events, time=self.stream.time, until=self.stream.until)
         return replace(self, stream=stream)
 
+    def with_event(self, p: int, t: Event) -> Question:
+        """The question with another event at a position."""
+        return self.with_events([*self.stream.events[:p], t, *self.stream.events[p + 1 :]])
+
 
 def question(ast: CeqlQuery, stream: Stream, m: ComplexEvent, *, interval: bool) -> Question:
     start, end = (m.start, m.end) if interval else (None, None)
@@ -68,7 +72,7 @@ def alter(rng: Random, q: Question, m: ComplexEvent) -> Question:
             event = replace(t, stream=rng.choice(STREAMS))
     if q.ast.partition and rng.random() < 0.3:
         event = replace(t, attributes={**t.attributes, "k": rng.choice((0, 1, 2, None))})
-    return q.with_events([*q.stream.events[:p], event, *q.stream.events[p + 1 :]])
+    return q.with_event(p, event)
 
 
 def delete(rng: Random, q: Question, m: ComplexEvent) -> Question:
@@ -192,7 +196,8 @@ MUTATIONS: tuple[Callable[[Random, Question, ComplexEvent], Question], ...] = (
 def _at_some_place(rng: Random, q: Question, change: Callable[[Formula], Formula]) -> Question:
     formula = q.ast.formula
     path = rng.choice(_paths(formula))
-    return replace(q, ast=replace(q.ast, formula=replace_part(formula, path, change)))
+    changed = cel.with_part(formula, path, change(cel.part_at(formula, path)))
+    return replace(q, ast=replace(q.ast, formula=changed))
 
 
 def _paths(phi: Formula) -> list[Path]:
@@ -200,14 +205,6 @@ def _paths(phi: Formula) -> list[Path]:
     if isinstance(phi, cel.Not):
         return [()]
     return [(), *((n, *rest) for n, psi in enumerate(children(phi)) for rest in _paths(psi))]
-
-
-def replace_part(phi: Formula, path: Path, change: Callable[[Formula], Formula]) -> Formula:
-    """The formula with something else at a place."""
-    if not path:
-        return change(phi)
-    n, *below = path
-    return with_child(phi, n, replace_part(children(phi)[n], tuple(below), change))
 
 
 def has_strategy(phi: Formula) -> bool:

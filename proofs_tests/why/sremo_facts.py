@@ -10,26 +10,13 @@ from typing import Any
 from cerlab import Sremo, Why, satisfies
 from cerlab.logic.sremo import derivations
 from cerlab.logic.sremo import syntax as sre
-from cerlab.logic.sremo.syntax import children, reads
+from cerlab.logic.sremo.syntax import reads
 from cerlab.model.event import value_of
 from cerlab.predicates.text import value_text
 from cerlab.why import Derivation, Failure, Kind, SremoDerivation
 from cerlab.why.deduction import Contents
-from cerlab.why.failure import Path
-from proofs_tests.why.sremo_checker import registers
+from proofs_tests.why.sremo_checker import paths, registers
 from proofs_tests.why.sremo_mutations import Question
-
-
-def check_facts(q: Question, why: Why) -> None:
-    for failure in why.failures:
-        assert is_true(q, why, failure), (failure, str(why))
-        assert isinstance(None if isinstance(failure.of, str) else failure.of, failure.row.pattern)
-        for p in failure.positions:
-            assert str(p) in failure.words, failure
-
-
-def part_at(e: Sremo, path: Path) -> Sremo:
-    return part_at(children(e)[path[0]], path[1:]) if path else e
 
 
 def nodes_with_registers(
@@ -55,7 +42,7 @@ def is_true(q: Question, why: Why, failure: Failure) -> bool:
         (p,) = failure.positions
         return not 0 <= p < len(q.stream)
     assert isinstance(root, Derivation)
-    part = part_at(q.e, failure.path)
+    part = dict(paths(q.e))[failure.path]
     here = [(node, v) for node, v in nodes_with_registers(root) if node.path == failure.path]
     match failure.kind:
         case Kind.GUARD:

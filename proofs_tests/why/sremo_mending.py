@@ -7,12 +7,12 @@ from dataclasses import replace
 from itertools import product
 
 from cerlab import Event, Sremo
-from cerlab.logic.sremo.syntax import children
+from cerlab.logic.sremo import syntax as sre
 from cerlab.model.event import Value
 from cerlab.testing import TYPES
 from cerlab.why import Repair
 from cerlab.why.failure import Alter, Drop, Give, Insert, Relax, Remark, Remove, Retype
-from proofs_tests.why.sremo_mutations import Question, replace_part
+from proofs_tests.why.sremo_mutations import Question
 
 VALUES: tuple[Value, ...] = (0, 1, 2, 0.5, "a", "b", True, -1, None)
 
@@ -21,10 +21,10 @@ def mend(q: Question, repair: Repair) -> Iterator[Question]:
     """The questions that a repair makes: one, or one for each event that it may be."""
     match repair:
         case Retype(p, kind):
-            yield q.with_events(_put(q, p, replace(q.stream[p], type=kind)))
+            yield q.with_event(p, replace(q.stream[p], type=kind))
         case Alter(p):
             for t in _events_like(q.stream[p]):
-                yield q.with_events(_put(q, p, t))
+                yield q.with_event(p, t)
         case Insert(_, after, before):
             yield from _with_one_more(q, after, before)
         case Remove(gone):
@@ -36,19 +36,10 @@ def mend(q: Question, repair: Repair) -> Iterator[Question]:
         case Drop(p):
             yield replace(q, positions=tuple(i for i in q.positions if i != p))
         case Relax(path, into) | Remark(path, into):
-            yield replace(q, e=replace_part(q.e, path, lambda _: _sremo(into)))
+            assert isinstance(into, Sremo)
+            yield replace(q, e=sre.with_part(q.e, path, into))
         case _:
             raise AssertionError(f"no repair of a SREMO: {repair}")
-
-
-def _sremo(into: object) -> Sremo:
-    assert isinstance(into, Sremo)
-    assert children(into) is not None
-    return into
-
-
-def _put(q: Question, p: int, t: Event) -> list[Event]:
-    return [*q.stream.events[:p], t, *q.stream.events[p + 1 :]]
 
 
 def _events_like(t: Event) -> Iterator[Event]:

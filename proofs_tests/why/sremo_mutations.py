@@ -12,15 +12,7 @@ from cerlab.logic.sremo import syntax as sre
 from cerlab.logic.sremo.syntax import absence
 from cerlab.model.answer import Positions
 from cerlab.model.stream import Stream
-from cerlab.predicates.syntax import (
-    And,
-    Attribute,
-    Comparison,
-    Constant,
-    Operator,
-    RegisterAttribute,
-    RegisterComparison,
-)
+from cerlab.predicates import syntax as pred
 from cerlab.testing import TYPES
 from cerlab.why.failure import Path
 from proofs_tests.why.sremo_checker import paths
@@ -41,32 +33,21 @@ class Question:
     def with_events(self, events: list[Event]) -> Question:
         return replace(self, stream=Stream(events))
 
-
-def replace_part(e: Sremo, path: Path, change: Callable[[Sremo], Sremo]) -> Sremo:
-    """The expression with something else at a place."""
-    if not path:
-        return change(e)
-    below = [
-        replace_part(child, path[1:], change) if n == path[0] else child
-        for n, child in enumerate(sre.children(e))
-    ]
-    match e:
-        case sre.Concat() | sre.Alternation() | sre.Intersection():
-            return type(e)(*below)
-        case sre.SkipAny() | sre.SkipNext():
-            return type(e)(tuple(below))
-        case sre.Epsilon() | sre.Empty() | sre.Terminal():
-            raise AssertionError("a path ends at a leaf")
-        case _:
-            return replace(e, body=below[0])
+    def with_event(self, p: int, t: Event) -> Question:
+        """The question with another event at a position."""
+        return self.with_events([*self.stream.events[:p], t, *self.stream.events[p + 1 :]])
 
 
 def _somewhere(
     rng: Random, q: Question, change: Callable[[Sremo], Sremo], *kinds: type
 ) -> Question:
     """The change at a place of one of some kinds, outside negations."""
-    places = [path for path, e in paths(q.e) if isinstance(e, kinds) and not _is_negated(q.e, path)]
-    return replace(q, e=replace_part(q.e, rng.choice(places), change)) if places else q
+    every = [(path, e) for path, e in paths(q.e) if isinstance(e, kinds)]
+    places = [(path, e) for path, e in every if not _is_negated(q.e, path)]
+    if not places:
+        return q
+    path, part = rng.choice(places)
+    return replace(q, e=sre.with_part(q.e, path, change(part)))
 
 
 def _is_negated(e: Sremo, path: Path) -> bool:
@@ -85,7 +66,7 @@ def alter(rng: Random, q: Question) -> Question:
         event = replace(t, type=rng.choice(TYPES))
     else:
         event = replace(t, attributes={**t.attributes, "v": rng.choice((0, 1, 2, None, "a"))})
-    return q.with_events([*q.stream.events[:p], event, *q.stream.events[p + 1 :]])
+    return q.with_event(p, event)
 
 
 def delete(rng: Random, q: Question) -> Question:
@@ -113,13 +94,17 @@ def asked_otherwise(rng: Random, q: Question) -> Question:
 
 def narrow(rng: Random, q: Question) -> Question:
     """A terminal asks for more: of its event, or of a register."""
-    reading = RegisterComparison(Operator.EQ, Attribute("v"), RegisterAttribute("r", "v"))
-    value = Comparison(Operator.EQ, Attribute("v"), Constant(rng.choice((0, 1))))
+    reading = pred.RegisterComparison(
+        pred.Operator.EQ, pred.Attribute("v"), pred.RegisterAttribute("r", "v")
+    )
+    value = pred.Comparison(
+        pred.Operator.EQ, pred.Attribute("v"), pred.Constant(rng.choice((0, 1)))
+    )
     more = rng.choice((reading, value))
 
     def change(e: Sremo) -> Sremo:
         assert isinstance(e, sre.Terminal)
-        return replace(e, guard=And(e.guard, more))
+        return replace(e, guard=pred.And(e.guard, more))
 
     return _somewhere(rng, q, change, sre.Terminal)
 
@@ -176,7 +161,9 @@ def add_window(rng: Random, q: Question) -> Question:
 
 def absent(rng: Random, q: Question) -> Question:
     """No event of a type in some run of any events, or no run but others."""
-    kind = sre.Terminal(Comparison(Operator.EQ, Attribute("type"), Constant(rng.choice(TYPES))))
+    kind = sre.Terminal(
+        pred.Comparison(pred.Operator.EQ, pred.Attribute("type"), pred.Constant(rng.choice(TYPES)))
+    )
 
     def change(e: Sremo) -> Sremo:
         return rng.choice((absence(kind), sre.Negation(e))) if marks_nothing(e) else e
@@ -187,7 +174,7 @@ def absent(rng: Random, q: Question) -> Question:
 def also(rng: Random, q: Question) -> Question:
     """An intersection with a single event around one place."""
     kind = sre.Terminal(
-        Comparison(Operator.EQ, Attribute("type"), Constant(rng.choice(TYPES))),
+        pred.Comparison(pred.Operator.EQ, pred.Attribute("type"), pred.Constant(rng.choice(TYPES))),
         rng.random() < 0.7,
     )
     return _somewhere(

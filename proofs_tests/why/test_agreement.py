@@ -14,7 +14,7 @@ from cerlab.model.clauses import Consume
 from cerlab.testing import Shape, with_limit
 from cerlab.why import Derivation, why
 from proofs_tests.random_cases import Case, random_case
-from proofs_tests.suite import Suite
+from proofs_tests.suite import Suite, random_suite
 from proofs_tests.why.checker import Substream, check
 
 
@@ -104,14 +104,11 @@ def test_queries_of_the_whole_family(suite: Suite) -> None:
     suite.run(lambda rng: agree(rng, shape), deep_count=2_000)
 
 
-def test_queries_with_windows_inside_and_waits(suite: Suite) -> None:
+@random_suite(4_000, needs_answers=0.4)
+def test_queries_with_windows_inside_and_waits(rng: Random) -> bool | None:
     """Strategies, LIMIT and consumption over answers that wait, by the clock or a promise."""
     shape = Shape(depth=2, events=7, timed=True)
-
-    def case(rng: Random) -> bool | None:
+    verdict = agree(rng, shape)
+    while verdict is None:
         verdict = agree(rng, shape)
-        while verdict is None:
-            verdict = agree(rng, shape)
-        return verdict
-
-    suite.run(case, deep_count=4_000, needs_answers=0.4)
+    return verdict

@@ -33,7 +33,7 @@ from proofs_tests.clauses.tables import word
 from proofs_tests.suite import Suite
 from proofs_tests.why.blames import Blames
 from proofs_tests.why.checker import _together
-from proofs_tests.why.facts import check_facts
+from proofs_tests.why.facts import is_true
 from proofs_tests.why.mending import mend
 from proofs_tests.why.mutations import (
     Question,
@@ -263,7 +263,7 @@ def mended_and_well_formed(q: Question, repair: Repair) -> Iterator[Question]:
 BLAMES = Blames(
     wrong_question,
     lambda q: explain(q.ast, q.stream, q.positions, q.start, q.end),
-    check_facts,
+    is_true,
     mended_and_well_formed,
 )
 

@@ -14,7 +14,7 @@ from cerlab.why import why
 from proofs_tests.random_cases import Case, random_case
 from proofs_tests.suite import Suite
 from proofs_tests.why.blames import Blames
-from proofs_tests.why.facts import check_facts
+from proofs_tests.why.facts import is_true
 from proofs_tests.why.mending import mend
 from proofs_tests.why.mutations import (
     MUTATIONS,
@@ -61,7 +61,7 @@ def explain(q: Question) -> Why:
 
 
 def blames(shape: Shape) -> Blames[Question]:
-    return Blames(lambda rng: wrong_question(rng, shape), explain, check_facts, mend)
+    return Blames(lambda rng: wrong_question(rng, shape), explain, is_true, mend)
 
 
 def test_one_change_is_blamed(suite: Suite) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from cerlab import Query, Stream, Unsupported, parse_query, why_none
-from cerlab.logic.cel.syntax import Within
+from cerlab.logic.cel.syntax import Within, with_part
 from cerlab.logic.ceql.parser import Source
 from cerlab.logic.ceql.semantics import query_answers
 from cerlab.logic.ceql.syntax import CeqlQuery
@@ -26,7 +26,6 @@ from proofs_tests.why.mutations import (
     Question,
     has_strategy,
     question,
-    replace_part,
 )
 
 
@@ -205,7 +204,7 @@ def _is_narrowest(q: Question, repairs: list[Any]) -> None:
         match repair:
             case Relax(path, Within(_, EventWindow(width)) as wide) if not has_strategy(wide):
                 less = replace(wide, window=EventWindow(width - 1))
-                formula = replace_part(q.ast.formula, path, lambda _, psi=less: psi)  # type: ignore[misc]
+                formula = with_part(q.ast.formula, path, less)
                 assert not _answers(replace(q.ast, formula=formula), q)
     windows = [repair.window for repair in repairs if isinstance(repair, Widen)]
     if not windows:

@@ -9,7 +9,7 @@ from typing import Any
 from cerlab import Why
 from cerlab.model.clauses import Consume, EventWindow
 from cerlab.testing import Shape
-from proofs_tests.suite import Suite
+from proofs_tests.suite import Suite, random_suite
 from proofs_tests.why import mending, sremo_mending
 from proofs_tests.why import test_first_order as first_order
 from proofs_tests.why import test_mutations as cel
@@ -46,19 +46,6 @@ def of_a_query(rng: Random, shape: Shape) -> bool:
     return all_right(q, cel.explain(q), mending.mend)
 
 
-def of_a_first_order_query(rng: Random) -> bool:
-    q = first_order.wrong_question(rng)
-    if q is None:
-        return False
-    explanation = first_order.explain(q.ast, q.stream, q.positions, q.start, q.end)
-    return all_right(q, explanation, first_order.mended_and_well_formed)
-
-
-def of_a_sremo(rng: Random) -> bool:
-    q = sremo.wrong_question(rng, sremo.SHAPE)
-    return q is not None and all_right(q, sremo.explain(q), sremo_mending.mend)
-
-
 def test_repairs_of_queries(suite: Suite) -> None:
     suite.run(lambda rng: of_a_query(rng, SHAPE), deep_count=2_000)
 
@@ -68,9 +55,16 @@ def test_repairs_in_the_whole_family(suite: Suite) -> None:
     suite.run(lambda rng: of_a_query(rng, shape), deep_count=2_000)
 
 
-def test_repairs_of_first_order_queries(suite: Suite) -> None:
-    suite.run(of_a_first_order_query, deep_count=2_000)
+@random_suite(2_000)
+def test_repairs_of_first_order_queries(rng: Random) -> bool:
+    q = first_order.wrong_question(rng)
+    if q is None:
+        return False
+    explanation = first_order.explain(q.ast, q.stream, q.positions, q.start, q.end)
+    return all_right(q, explanation, first_order.mended_and_well_formed)
 
 
-def test_repairs_of_sremo(suite: Suite) -> None:
-    suite.run(of_a_sremo, deep_count=2_000)
+@random_suite(2_000)
+def test_repairs_of_sremo(rng: Random) -> bool:
+    q = sremo.wrong_question(rng, sremo.SHAPE)
+    return q is not None and all_right(q, sremo.explain(q), sremo_mending.mend)

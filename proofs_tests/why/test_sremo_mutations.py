@@ -10,7 +10,7 @@ from cerlab.testing import Shape
 from cerlab.why import why
 from proofs_tests.suite import Suite
 from proofs_tests.why.blames import Blames
-from proofs_tests.why.sremo_facts import check_facts
+from proofs_tests.why.sremo_facts import is_true
 from proofs_tests.why.sremo_mending import mend
 from proofs_tests.why.sremo_mutations import MUTATIONS, Question
 from proofs_tests.why.test_sremo_agreement import random_question
@@ -44,7 +44,7 @@ def explain(q: Question) -> Why:
     return why(q.e, q.stream, q.positions)
 
 
-BLAMES = Blames(lambda rng: wrong_question(rng, SHAPE), explain, check_facts, mend)
+BLAMES = Blames(lambda rng: wrong_question(rng, SHAPE), explain, is_true, mend)
 
 
 def test_one_change_is_blamed(suite: Suite) -> None:
