@@ -246,6 +246,11 @@ class AnswerBatch:
         """Return the answers with all positions increased by `by`."""
         return AnswerBatch(self.start + by, self.end + by, self.offsets, self.positions + by)
 
+    def with_positions(self, positions: Int64s) -> AnswerBatch:
+        """Return the answers with given positions in place of the numbers of events."""
+        start, end, places = (positions[x] for x in (self.start, self.end, self.positions))
+        return AnswerBatch(start, end, self.offsets, places)
+
     def take(self, numbers: Int64s) -> AnswerBatch:
         """Return the answers with the given indices, in that order."""
         lengths = np.diff(self.offsets)[numbers]

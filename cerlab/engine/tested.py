@@ -13,7 +13,7 @@ from typing import assert_never
 
 from cerlab.automata.plan import FilterPlan
 from cerlab.model.answer import Positions, Valuation, complex_event
-from cerlab.model.clauses import Consume, EventWindow, Strategy, TimeWindow, Window
+from cerlab.model.clauses import Consume, EventWindow, Strategy, Window
 from cerlab.model.event import Event, is_of_stream
 from cerlab.model.stream import Instant, Stream, TimeAxis, clock_for
 from cerlab.predicates.condition import Application, Condition, Correlation, On, holds_of
@@ -84,8 +84,7 @@ class Filtering:
     def _is_within(self, window: Window, V: Valuation) -> bool:
         if isinstance(window, EventWindow):
             return self._number(V.end) - self._number(V.start) <= window.width
-        width = window.nanoseconds if isinstance(window, TimeWindow) else window.width
-        return self._times[V.end] - self._times[V.start] <= width
+        return self._times[V.end] - self._times[V.start] <= window.width
 
     def _number(self, position: int) -> int:
         return self._numbers[position] if self.plan.counts else position

@@ -101,7 +101,7 @@ def has_plain_quotes(data: bytes, quote: bytes, delimiters: bytes) -> bool:
 
 
 def one_array(column: Any) -> Any:
-    """Return an Arrow column as a single array."""
+    """Return an Arrow column as a single array; Arrow would copy even a single chunk."""
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 

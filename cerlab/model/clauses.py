@@ -49,6 +49,11 @@ class TimeWindow:
 
     nanoseconds: int
 
+    @property
+    def width(self) -> int:
+        """The nanoseconds: the width in the unit of its times, as other windows have."""
+        return self.nanoseconds
+
 
 @dataclass(frozen=True, slots=True)
 class AttributeWindow:

@@ -236,10 +236,8 @@ def _no_time(hint: str) -> UsageError:
     return UsageError("CER0802", message, hint=hint)
 
 
-def width_of(length: TimeWindow | AttributeWindow) -> Instant:
-    """Return the length of a window or wait in the unit of its times."""
-    if isinstance(length, TimeWindow):
-        return length.nanoseconds
+def width_of(length: Window) -> Instant:
+    """Return the width of a window or wait as an exact number."""
     return length.width if isinstance(length.width, int) else Fraction(length.width)
 
 

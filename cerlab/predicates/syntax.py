@@ -305,6 +305,19 @@ def all_of(guards: Iterable[Guard]) -> Guard:
     return reduce(conjunction, guards, start)
 
 
+def conjuncts(guard: P) -> Iterator[P]:
+    """Yield the conjuncts of a predicate or guard from left to right; none for TRUE."""
+    pending = [guard]
+    while pending:
+        match pending.pop():
+            case And(left, right):
+                pending += (right, left)
+            case Everything():
+                pass
+            case part:
+                yield part
+
+
 @overload
 def atoms(predicate: Predicate) -> tuple[Atom, ...]: ...
 

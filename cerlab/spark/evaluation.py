@@ -318,14 +318,9 @@ def _together(rows: Any, job: GroupJob) -> Iterator[Any]:
         batches = (batch.take(np.flatnonzero(batch.end >= early)) for batch in batches)
     if job.names is None:
         yield from table_of_batches(
-            _with_positions(batch, positions) for batch in batches
+            batch.with_positions(positions) for batch in batches
         ).to_batches()
         return
     texts = [column.text or column.name for column in job.names.columns]
     for table in answer_tables(pattern, stream, batches, texts, positions=positions):
         yield from in_types(table, job.names.schema).to_batches()
-
-
-def _with_positions(answers: AnswerBatch, positions: Any) -> AnswerBatch:
-    start, end, places = (positions[x] for x in (answers.start, answers.end, answers.positions))
-    return AnswerBatch(start, end, answers.offsets, places)

@@ -20,6 +20,7 @@ from cerlab.io.arrow import ColumnFile, unreadable
 from cerlab.io.conversion import Key
 from cerlab.io.formats import FORMATS
 from cerlab.io.options import empty
+from cerlab.io.parts import one_array
 from cerlab.model.arrays import array_from, order_of
 from cerlab.model.columns import array_of
 from cerlab.predicates.columns import SymbolStage
@@ -548,17 +549,12 @@ def _ordering(group: RowGroup, columns: Columns, fields: BitFields | None) -> An
     arrays = {f"k{n}": rows.column(name).cast(pa.int64()) for n, name in enumerate(columns.keys)}
     if columns.time is not None:
         arrays["time"] = rows.column(columns.time).cast(pa.int64())
-    arrays = {name: _flat(column) for name, column in arrays.items()}
+    arrays = {name: one_array(column) for name, column in arrays.items()}
     if fields is not None:
         arrays = {"k0": fields.encode(arrays)}
     if not all(map(are_named, types_of(rows, columns).chunks)):
         arrays["k0"] = pa.nulls(rows.num_rows, pa.int64())
     return pa.RecordBatch.from_pydict(arrays)
-
-
-def _flat(column: Any) -> Any:
-    """Return a chunked array as one array; Arrow would copy even a single chunk."""
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
 def _read(group: RowGroup, names: list[str]) -> Any:

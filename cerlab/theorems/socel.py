@@ -25,7 +25,7 @@ from cerlab.logic.cel.semantics import MAX_EVENTS, holds, valuations
 from cerlab.logic.cel.syntax import Formula
 from cerlab.logic.cel.text import node_text
 from cerlab.model.answer import Labels, Valuation
-from cerlab.model.clauses import EventWindow, TimeWindow, Window
+from cerlab.model.clauses import EventWindow, Window
 from cerlab.model.event import Event
 from cerlab.model.stream import clock_for, only_timestamp
 from cerlab.predicates.condition import Atomic, On
@@ -118,8 +118,7 @@ def _first_in(window: Window, S: Sequence[Event], j: int) -> int:
     if isinstance(window, EventWindow):
         return j - window.width
     clock = clock_for(window, only_timestamp(S))
-    width = window.nanoseconds if isinstance(window, TimeWindow) else window.width
-    return next(k for k in range(j + 1) if clock(S[j], j) - clock(S[k], k) <= width)
+    return next(k for k in range(j + 1) if clock(S[j], j) - clock(S[k], k) <= window.width)
 
 
 def _both(

@@ -32,6 +32,7 @@ from cerlab.predicates.syntax import (
     Predicate,
     TypeIs,
     conjunction,
+    conjuncts,
     disjunction,
     negation,
 )
@@ -127,22 +128,12 @@ def short_guard(P: Predicate) -> Predicate:
     >>> predicate_text(short_guard(And(TypeIs("A"), Not(TypeIs("C")))))
     "type = 'A'"
     """
-    parts = list(_conjuncts(P))
+    parts = list(conjuncts(P))
     kind = next((part for part in parts if isinstance(part, TypeIs)), None)
     if kind is None:
         return P
     rest: list[Predicate] = [kind, *(_with_type(part, kind.type) for part in parts)]
     return P if FALSE in rest else reduce(conjunction, rest)
-
-
-def _conjuncts(P: Predicate) -> Iterator[Predicate]:
-    parts = [P]
-    while parts:
-        part = parts.pop()
-        if isinstance(part, And):
-            parts += part.right, part.left
-        else:
-            yield part
 
 
 MOST_LEVELS = 100

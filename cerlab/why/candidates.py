@@ -8,16 +8,15 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import TypeAlias, assert_never
 
-from cerlab.logic.cel.syntax import look_backs
+from cerlab.logic.cel.syntax import competes, look_backs
 from cerlab.logic.sremo import syntax as sre
 from cerlab.logic.sremo.syntax import Sremo, reads
 from cerlab.model.clauses import AttributeWindow, Strategy, TimeWindow
 from cerlab.model.stream import clock_for, width_of
-from cerlab.predicates.syntax import Guard, all_of
+from cerlab.predicates.syntax import Guard, all_of, conjuncts
 from cerlab.predicates.truth import Key
 from cerlab.why import cel, sremo
 from cerlab.why import failure as fail
-from cerlab.why.conditions import conjuncts
 from cerlab.why.deduction import NEARBY, CelDerivation, Goal, SremoDerivation, passes
 from cerlab.why.failure import HEAVY, Failure, Path, Repair, blame, cost
 from cerlab.why.focel import fo_derivations
@@ -27,7 +26,6 @@ from cerlab.why.question import (
     Place,
     Question,
     SremoQuestion,
-    compares_with_all,
     other_interval,
     places,
     unmarked_ends,
@@ -83,7 +81,7 @@ def regions(question: AnyQuestion) -> Iterator[Region]:
         opens, closes = opens and question.start is None, closes and question.end is None
         outside = _out_of_window(question)
         # a range that cuts off a look-back's events would give other answers
-        from_the_first = compares_with_all(question.formula) or bool(look_backs(question.formula))
+        from_the_first = competes(question.formula) or bool(look_backs(question.formula))
     else:
         opens, closes = _may_begin_unmarked(question.e), False
         outside, from_the_first = _never_outside, False

@@ -15,7 +15,7 @@ from typing import Any, assert_never
 
 from cerlab.budget import spend
 from cerlab.logic.cel import syntax as cel
-from cerlab.logic.cel.semantics import holds, valuations
+from cerlab.logic.cel.semantics import axis_name, holds, valuations
 from cerlab.logic.cel.syntax import Formula, children
 from cerlab.logic.cel.text import node_text
 from cerlab.logic.ceql.semantics import Meaning, Substream
@@ -34,7 +34,7 @@ from cerlab.why.deduction import (
     concatenation,
 )
 from cerlab.why.failure import HEAVY, Failure
-from cerlab.why.question import Context, Meter, axis_name, contexts, labels_in
+from cerlab.why.question import Context, Meter, contexts, labels_in
 from cerlab.why.strategies import ending_at, first_preferred, hole, moved_answer
 
 

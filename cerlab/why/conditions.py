@@ -249,7 +249,7 @@ def why_guard_false(
     A repair alters an event that alone could make all these conjuncts true.
     """
     t = events[position]
-    sides = {side: may_hold(side, t, v, events) for side in conjuncts(guard)}
+    sides = {side: may_hold(side, t, v, events) for side in pred.conjuncts(guard)}
     false = [side for side, holds in sides.items() if not holds]
 
     def words() -> str:
@@ -261,15 +261,6 @@ def why_guard_false(
     alone = frozenset.intersection(*(_may_mend_guard(side, position, v, events) for side in false))
     repairs = tuple(Alter(p) for p in sorted(alone, key=lambda p: (p != position, p)))
     return WhyGuardFalse(words, weaker, (*_retypes(guard, false, position, v, events), *repairs))
-
-
-def conjuncts(guard: pred.Guard) -> Iterator[pred.Guard]:
-    """Yield the conjuncts of a guard from left to right; none for TRUE."""
-    if isinstance(guard, pred.And):
-        yield from conjuncts(guard.left)
-        yield from conjuncts(guard.right)
-    elif not isinstance(guard, pred.Everything):
-        yield guard
 
 
 def _retypes(

@@ -12,8 +12,8 @@ from typing import Any, TypeAlias, TypeVar, assert_never, cast
 from cerlab.computed import cached_property
 from cerlab.errors import Unsupported, UsageError
 from cerlab.logic.cel import syntax as cel
-from cerlab.logic.cel.semantics import NO_CLOCKS, TIME, Clocks
-from cerlab.logic.cel.syntax import Formula, Select, subformulas, waits, windows
+from cerlab.logic.cel.semantics import NO_CLOCKS, Clocks, axis_name
+from cerlab.logic.cel.syntax import Formula, Select, competes, subformulas, waits, windows
 from cerlab.logic.cel.text import label_text, window_text
 from cerlab.logic.cel.text import node_text as formula_node_text
 from cerlab.logic.ceql.semantics import Substream, check_consumption
@@ -34,6 +34,7 @@ from cerlab.model.stream import (
     axis_of_windows,
     clock_for,
     promised,
+    width_of,
 )
 from cerlab.predicates.condition import labels_of
 from cerlab.predicates.text import name_text, value_text
@@ -111,7 +112,7 @@ class Question:
             return position
         if len({axis_name(each) for each in every}) > 1:
             return len(stream) - 1
-        read, longest = clock_for(every[0], self.time), sum(map(_width, every))
+        read, longest = clock_for(every[0], self.time), sum(map(width_of, every))
         until: Instant | None = None
         for p in range(position, len(stream)):
             if self.passes(stream[p]):
@@ -144,7 +145,7 @@ class Question:
         bare = CeqlQuery(
             ast.formula, ast.items, None, ast.streams, ast.partition, window=ast.window
         )
-        return ast != bare or self.strategy is not None or compares_with_all(ast.formula)
+        return ast != bare or self.strategy is not None or competes(ast.formula)
 
     def passes(self, event: Event) -> bool:
         """Return whether FROM includes an event."""
@@ -158,7 +159,7 @@ class Question:
             raise UsageError(
                 "CER0835", "no positions are given", hint="for an empty answer, give start and end"
             )
-        if compares_with_all(self.formula) and self.ast.consume is not Consume.NONE:
+        if competes(self.formula) and self.ast.consume is not Consume.NONE:
             raise Unsupported(
                 "CER0497",
                 "why does not support CONSUME BY with a strategy inside the formula",
@@ -290,13 +291,6 @@ def _key_failures(
         part, positions=(p,), clause="partition", name=name, value=value, other=other
     )
     return (failure,)
-
-
-def compares_with_all(phi: Formula) -> bool:
-    """Return whether a strategy inside a formula compares answers of the whole substream."""
-    return any(
-        isinstance(psi, Select) and psi.strategy is not Strategy.STRICT for psi in subformulas(phi)
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -465,12 +459,12 @@ class Meter:
 
     def fits(self, start: int, end: int) -> bool:
         """Return whether an interval fits the window; True without a window."""
-        return self.window is None or self.span(start, end) <= _width(self.window)
+        return self.window is None or self.span(start, end) <= width_of(self.window)
 
     def over(self, i: int) -> Instant:
         """Return the time at which a wait from the i-th event ends."""
         assert self.window is not None
-        return self.instant(i) + _width(self.window)
+        return self.instant(i) + width_of(self.window)
 
     def last_until(self, i: int) -> int:
         """Return the index of the last event that a wait from the i-th event covers."""
@@ -484,7 +478,7 @@ class Meter:
     def since(self, i: int) -> Instant:
         """Return the time at which a look-back from the i-th event starts."""
         assert self.window is not None
-        return self.instant(i) - _width(self.window)
+        return self.instant(i) - width_of(self.window)
 
     def text(self, instant: Instant, like: int) -> str:
         """Return a time as text, in the form that the events have."""
@@ -541,7 +535,7 @@ def _extent(e: sre.Window, d: Reading, S: Sequence[Event]) -> Instant:
 
 def _amount(window: Window, span: Instant) -> str:
     """Return as text how much a span exceeds the window."""
-    more = span - _width(window)
+    more = span - width_of(window)
     match window:
         case EventWindow():
             return f"{more:,} event{'' if more == 1 else 's'}"
@@ -554,16 +548,6 @@ def _amount(window: Window, span: Instant) -> str:
             return f"{number_text(more)} ns"
         case _:
             assert_never(window)
-
-
-def axis_name(length: TimeWindow | AttributeWindow) -> str:
-    """Return the name of the clock that a wait reads."""
-    return length.attribute if isinstance(length, AttributeWindow) else TIME
-
-
-def _width(window: Window) -> int | Fraction:
-    width = window.nanoseconds if isinstance(window, TimeWindow) else window.width
-    return width if isinstance(width, int) else Fraction(width)
 
 
 def number_text(amount: Instant) -> str:

@@ -78,7 +78,7 @@ def throttled_with(
             for n, j in enumerate(s.positions):
                 if j not in ends:
                     continue
-                far = last is None or is_far(ceql._distance(d, last, n, s, times), ceql._width(d))
+                far = last is None or is_far(ceql._distance(d, last, n, s, times), d.width)
                 if far:
                     given.add(j)
                 if far or renews:

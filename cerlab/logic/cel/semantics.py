@@ -102,6 +102,11 @@ TIME = ""
 NO_CLOCKS: Clocks = MappingProxyType({})
 
 
+def axis_name(length: TimeWindow | AttributeWindow) -> str:
+    """Return the name of the clock that a wait reads."""
+    return length.attribute if isinstance(length, AttributeWindow) else TIME
+
+
 def valuations(
     phi: cel.Formula,
     S: Sequence[Event],
@@ -185,8 +190,7 @@ def _clause(
             return select(strategy, of(psi))
         case cel.Within(psi, window):
             extent = _extent(window, S, axis)
-            width = window.nanoseconds if isinstance(window, TimeWindow) else window.width
-            return frozenset(V for V in of(psi) if extent(V) <= width)
+            return frozenset(V for V in of(psi) if extent(V) <= window.width)
         case cel.Wait(psi, length):
             return _waited(of(psi), length, S, axis, clocks)
         case cel.Lookback(psi, length):
@@ -222,8 +226,8 @@ def _waited(
     """Extend valuations to the last event inside their wait; omit those still waiting."""
     read = clock_for(length, axis)
     times = [read(t, i) for i, t in enumerate(S)]
-    now = clocks.get(length.attribute if isinstance(length, AttributeWindow) else TIME)
-    width = length.nanoseconds if isinstance(length, TimeWindow) else Fraction(length.width)
+    now = clocks.get(axis_name(length))
+    width = Fraction(length.width)
     return frozenset(
         Valuation(V.start, max(k for k, t in enumerate(times) if t <= until), V.labels)
         for V in begun
@@ -241,7 +245,7 @@ def _looked_back(
     """Extend each valuation back to the first event at most `length` before its start."""
     read = clock_for(length, axis)
     times = [read(t, i) for i, t in enumerate(S)]
-    width = length.nanoseconds if isinstance(length, TimeWindow) else Fraction(length.width)
+    width = Fraction(length.width)
     return frozenset(
         Valuation(min(k for k, t in enumerate(times) if t >= since), V.end, V.labels)
         for V in begun

@@ -13,7 +13,7 @@ from cerlab.errors import SourcePlace, TypeMismatch, nearest
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.text import formula_text, label_text, window_text
 from cerlab.logic.ceql.hints_from_other_languages import recipe_text
-from cerlab.logic.ceql.inner_window import SOME_TIME, compared_inside, counted_in_window
+from cerlab.logic.ceql.inner_window import SOME_TIME, axis_of, compared_inside, counted_in_window
 from cerlab.logic.ceql.parser import Source
 from cerlab.logic.ceql.syntax import CeqlQuery, SelectItem, partition_attributes, query_text
 from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow, Window
@@ -384,7 +384,7 @@ def _narrow(
     place: SourcePlace | None,
 ) -> Iterator[Remark]:
     """Yield the warning about a window narrower than a wait or look-back inside it."""
-    if _width(length) > _width(window) and _axis_of(length) == _axis_of(window):
+    if length.width > window.width and axis_of(length) == axis_of(window):
         code, inside = "CER0917", "waits that end with an earlier event"
         if word == "LOOKBACK":
             code, inside = "CER0923", "look-backs that begin with a later event"
@@ -394,14 +394,6 @@ def _narrow(
             f"{inside} are inside",
             place,
         )
-
-
-def _axis_of(window: Window) -> object:
-    return window.attribute if isinstance(window, AttributeWindow) else type(window)
-
-
-def _width(window: Window) -> float:
-    return window.nanoseconds if isinstance(window, TimeWindow) else window.width
 
 
 def _is_met(atom: cel.Atom, phi: cel.Formula) -> bool:

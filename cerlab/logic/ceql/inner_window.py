@@ -43,7 +43,7 @@ def compared_inside(query: CeqlQuery) -> tuple[Strategy, CeqlQuery] | None:
             return None
         strategy, body = body.strategy, body.body
     longest = _longest(body, window)
-    if strategy is Strategy.STRICT or (longest is not None and longest <= _width(window)):
+    if strategy is Strategy.STRICT or (longest is not None and longest <= window.width):
         return None
     formula: cel.Formula = cel.Within(body, window)
     if query.strategy is None:
@@ -118,10 +118,6 @@ def _chosen_labels(phi: cel.Formula) -> frozenset[str]:
             return frozenset[str]().union(*map(_chosen_labels, cel.children(phi)))
 
 
-def _width(window: Window) -> int | float:
-    return window.nanoseconds if isinstance(window, TimeWindow) else window.width
-
-
 def _longest(phi: cel.Formula, window: Window) -> int | float | None:
     """Return an upper bound on a formula's interval in the unit of a window; None if unknown."""
 
@@ -141,14 +137,14 @@ def _longest(phi: cel.Formula, window: Window) -> int | float | None:
         case cel.And(left, right):
             return min((side for side in (of(left), of(right)) if side is not None), default=None)
         case cel.Within(body, inner):
-            bounds = [of(body), _width(inner) if _axis(inner) == _axis(window) else None]
+            bounds = [of(body), inner.width if axis_of(inner) == axis_of(window) else None]
             return min((bound for bound in bounds if bound is not None), default=None)
         case cel.Wait(body, length) | cel.Lookback(body, length):
             inside = of(body)
             return (
                 None
-                if inside is None or _axis(length) != _axis(window)
-                else (inside + _width(length))
+                if inside is None or axis_of(length) != axis_of(window)
+                else (inside + length.width)
             )
         case cel.Concat(left, right) if isinstance(window, EventWindow):
             before, after = of(left), of(right)
@@ -162,5 +158,6 @@ def _longest(phi: cel.Formula, window: Window) -> int | float | None:
             assert_never(phi)
 
 
-def _axis(window: Window) -> object:
+def axis_of(window: Window) -> object:
+    """Return what two windows have in common if their widths can be compared."""
     return window.attribute if isinstance(window, AttributeWindow) else type(window)

@@ -185,7 +185,7 @@ class Builder(ConditionBuilder):
 
     def throttle(self, meta: Meta, children: list[Window]) -> tuple[str, Window]:
         (length,) = children
-        if not (length.nanoseconds if isinstance(length, TimeWindow) else length.width):
+        if not length.width:
             message = "THROTTLE 0 has no effect"
             hint = "omit the clause, or write for how long no further answer is given"
             raise IllFormed("CER0216", message, place=self.place(meta), hint=hint)

@@ -12,7 +12,7 @@ from itertools import pairwise, product
 from typing import Any, Protocol, TypeAlias, TypeVar, assert_never
 
 from cerlab.errors import IllFormed
-from cerlab.logic.cel.semantics import NO_CLOCKS, TIME, Clocks, Valuations, valuations
+from cerlab.logic.cel.semantics import NO_CLOCKS, Clocks, Valuations, axis_name, valuations
 from cerlab.logic.cel.syntax import Formula, Select, waits, windows
 from cerlab.logic.ceql.syntax import CeqlQuery, partition_attributes, selected_formula
 from cerlab.model.answer import (
@@ -142,8 +142,8 @@ def _futures(
     read: dict[str, list[Instant]] = {}
     ends: dict[str, list[Instant]] = {}
     for length in lengths:
-        name: str = length.attribute if isinstance(length, AttributeWindow) else TIME
-        width = Fraction(length.nanoseconds if isinstance(length, TimeWindow) else length.width)
+        name = axis_name(length)
+        width = Fraction(length.width)
         read[name] = list(_times(length, whole, axis).values())
         ends.setdefault(name, []).extend(t + width for t in read[name])
     if stream.until == "end":
@@ -245,7 +245,7 @@ def _within(query: CeqlQuery, V: Valuation, s: Substream, times: dict[int, Insta
     """Return whether an answer fits WITHIN: ``end - start <= e``."""
     if query.window is None:
         return True
-    return _distance(query.window, V.start, V.end, s, times) <= _width(query.window)
+    return _distance(query.window, V.start, V.end, s, times) <= query.window.width
 
 
 def _distance(window: Window, i: int, j: int, s: Substream, times: dict[int, Instant]) -> Instant:
@@ -253,10 +253,6 @@ def _distance(window: Window, i: int, j: int, s: Substream, times: dict[int, Ins
     if isinstance(window, EventWindow):
         return j - i
     return times[s.positions[j]] - times[s.positions[i]]
-
-
-def _width(window: Window) -> int | float:
-    return window.nanoseconds if isinstance(window, TimeWindow) else window.width
 
 
 def _times(window: Window | None, whole: Substream, axis: TimeAxis | None) -> dict[int, Instant]:
@@ -280,7 +276,7 @@ def _throttled(query: CeqlQuery, stream: Stream, answers: set[Answer]) -> set[An
     for s in _partition(whole, partition_attributes(query)):
         last: int | None = None
         for n, j in enumerate(s.positions):
-            if j in ends and (last is None or _distance(d, last, n, s, times) >= _width(d)):
+            if j in ends and (last is None or _distance(d, last, n, s, times) >= d.width):
                 given.add(j)
                 last = n
     return {answer for answer in answers if answer.end in given}

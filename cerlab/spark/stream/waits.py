@@ -125,7 +125,7 @@ class WaitSequences:
             )
             self._keep_from(int(sequence[numbers[0]]), number[numbers])
             for batch in batched_answers(sorted(answers, key=by_end), ROWS):
-                yield _renumbered(batch, number[numbers])
+                yield batch.with_positions(number[numbers])
 
     def _of_sequence(
         self, sequence: int, rows: Any, times: list[Instant], old: int, floor: Instant | None
@@ -234,8 +234,3 @@ class WaitSequences:
 
 def _number(text: str) -> Instant:
     return float(text) if set(text) & set(".en") else int(text)
-
-
-def _renumbered(batch: AnswerBatch, number: Any) -> AnswerBatch:
-    start, end, places = (number[each] for each in (batch.start, batch.end, batch.positions))
-    return AnswerBatch(start, end, batch.offsets, places)
