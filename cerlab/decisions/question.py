@@ -33,21 +33,8 @@ from cerlab.model.event import (
     Value,
     is_of_streams,
 )
+from cerlab.predicates import syntax as pred
 from cerlab.predicates.minterms import Minterm, constants, minterms, representatives
-from cerlab.predicates.syntax import Atom as AtomicTest
-from cerlab.predicates.syntax import (
-    Attribute,
-    Between,
-    Comparison,
-    Computed,
-    Constant,
-    Member,
-    Negated,
-    Predicate,
-    StreamIs,
-    atoms,
-    attributes_of,
-)
 from cerlab.predicates.truth import satisfies
 
 SideName: TypeAlias = Literal["left", "right"]
@@ -99,7 +86,7 @@ class Question:
     def minterms(self, key: Mapping[str, Value]) -> list[Minterm]:
         """Return the minterms of both machines among events with these values of the key."""
         streams = self.queries[0].plan.streams
-        about_streams: list[Predicate] = [StreamIs(name) for name in streams]
+        about_streams: list[pred.Predicate] = [pred.StreamIs(name) for name in streams]
         return [
             m
             for m in minterms(
@@ -165,7 +152,7 @@ class Question:
         if axis:
             return axis, False
         schema = schema_of(self.queries)
-        attributes = {name for P in self.predicates for name in attributes_of(atoms(P))}
+        attributes = {name for P in self.predicates for name in pred.attributes_of(pred.atoms(P))}
         free = next(name for name in ("time", "time_", "time__") if name not in attributes)
         return (schema and timestamp_of(schema)) or free, True
 
@@ -203,10 +190,10 @@ def as_row(event: Event) -> dict[str, Any]:
     return {"type": event.type, **stream, **event.attributes}
 
 
-def _has_arithmetic(P: Predicate) -> bool:
+def _has_arithmetic(P: pred.Predicate) -> bool:
     return any(
-        isinstance(getattr(atom, side, None), Computed | Negated)
-        for atom in atoms(P)
+        isinstance(getattr(atom, side, None), pred.Computed | pred.Negated)
+        for atom in pred.atoms(P)
         for side in ("left", "right", "operand")
     )
 
@@ -249,7 +236,10 @@ def _time_that_is_tested(query: Pattern, queries: Sequence[Pattern]) -> str | No
     window, schema = query.plan.window, schema_of(queries)
     if isinstance(window, AttributeWindow):
         attributes = {
-            name for q in queries for P in q.machine.predicates for name in attributes_of(atoms(P))
+            name
+            for q in queries
+            for P in q.machine.predicates
+            for name in pred.attributes_of(pred.atoms(P))
         } | {name for q in queries for name in q.plan.partition}
         if window.attribute in attributes:
             return f"'{window.attribute}' is the time of the window and is tested too"
@@ -258,14 +248,16 @@ def _time_that_is_tested(query: Pattern, queries: Sequence[Pattern]) -> str | No
     return None
 
 
-def _is_simple(atom: AtomicTest) -> bool:
+def _is_simple(atom: pred.Atom) -> bool:
     """Return whether an atom compares one attribute with constants."""
     match atom:
-        case Comparison(_, Attribute(), Constant()) | Comparison(_, Constant(), Attribute()):
+        case pred.Comparison(_, pred.Attribute(), pred.Constant()) | pred.Comparison(
+            _, pred.Constant(), pred.Attribute()
+        ):
             return True
-        case Member(Attribute(), _):
+        case pred.Member(pred.Attribute(), _):
             return True
-        case Between(Attribute(), Constant() | None, Constant() | None):
+        case pred.Between(pred.Attribute(), pred.Constant() | None, pred.Constant() | None):
             return True
         case _:
             return False
@@ -314,13 +306,13 @@ def _values(name: str, queries: Sequence[Pattern]) -> list[Value]:
     return list(examples.values())
 
 
-def _atoms_about(name: str, queries: Sequence[Pattern]) -> list[AtomicTest]:
+def _atoms_about(name: str, queries: Sequence[Pattern]) -> list[pred.Atom]:
     return [
         atom
         for q in queries
         for P in q.machine.predicates
-        for atom in atoms(P)
-        if name in attributes_of([atom])
+        for atom in pred.atoms(P)
+        if name in pred.attributes_of([atom])
     ]
 
 

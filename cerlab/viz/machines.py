@@ -22,20 +22,8 @@ from cerlab.automata.registers import EpsilonSrt, RegisterTransition, Srt, Trans
 from cerlab.display import drawable
 from cerlab.errors import ResourceLimit
 from cerlab.model.event import Schema
+from cerlab.predicates import syntax as pred
 from cerlab.predicates.minterms import Minterm, minterms
-from cerlab.predicates.syntax import (
-    EVERYTHING,
-    FALSE,
-    And,
-    Not,
-    Or,
-    Predicate,
-    TypeIs,
-    conjunction,
-    conjuncts,
-    disjunction,
-    negation,
-)
 from cerlab.predicates.text import count_text, event_text, name_text, predicate_text
 from cerlab.rows.compile import prioritised_automaton
 from cerlab.rows.machine import Accept, PrioritisedAutomaton, Steps, step_table
@@ -120,43 +108,43 @@ def _edge(t: Transition | LabelTransition) -> Edge:
     return Edge(source, target, f"{predicate} / {labels}", kind, parts)
 
 
-def short_guard(P: Predicate) -> Predicate:
+def short_guard(P: pred.Predicate) -> pred.Predicate:
     """Return a guard without tests of the event type that another of its tests makes redundant.
 
     An event has one type. A guard that no event passes stays, since it is an edge of the machine.
 
-    >>> predicate_text(short_guard(And(TypeIs("A"), Not(TypeIs("C")))))
+    >>> predicate_text(short_guard(pred.And(pred.TypeIs("A"), pred.Not(pred.TypeIs("C")))))
     "type = 'A'"
     """
-    parts = list(conjuncts(P))
-    kind = next((part for part in parts if isinstance(part, TypeIs)), None)
+    parts = list(pred.conjuncts(P))
+    kind = next((part for part in parts if isinstance(part, pred.TypeIs)), None)
     if kind is None:
         return P
-    rest: list[Predicate] = [kind, *(_with_type(part, kind.type) for part in parts)]
-    return P if FALSE in rest else reduce(conjunction, rest)
+    rest: list[pred.Predicate] = [kind, *(_with_type(part, kind.type) for part in parts)]
+    return P if pred.FALSE in rest else reduce(pred.conjunction, rest)
 
 
 MOST_LEVELS = 100
 """Levels of a guard that are shortened: deeper ones would exceed Python's stack."""
 
 
-def _with_type(P: Predicate, kind: str, level: int = 0) -> Predicate:
+def _with_type(P: pred.Predicate, kind: str, level: int = 0) -> pred.Predicate:
     """Return the predicate simplified for events of type `kind`."""
     if level > MOST_LEVELS:
         return P
     match P:
-        case TypeIs(name):
-            return EVERYTHING if name == kind else FALSE
-        case And(left, right):
-            return conjunction(
+        case pred.TypeIs(name):
+            return pred.EVERYTHING if name == kind else pred.FALSE
+        case pred.And(left, right):
+            return pred.conjunction(
                 _with_type(left, kind, level + 1), _with_type(right, kind, level + 1)
             )
-        case Or(left, right):
-            return disjunction(
+        case pred.Or(left, right):
+            return pred.disjunction(
                 _with_type(left, kind, level + 1), _with_type(right, kind, level + 1)
             )
-        case Not(operand):
-            return negation(_with_type(operand, kind, level + 1))
+        case pred.Not(operand):
+            return pred.negation(_with_type(operand, kind, level + 1))
         case _:
             return P
 
@@ -171,7 +159,7 @@ def edge_text(t: RegisterTransition) -> str:
 
     >>> from cerlab.automata.automaton import Mark
     >>> from cerlab.predicates.syntax import TypeIs
-    >>> edge_text(RegisterTransition(0, TypeIs("B"), Mark.TAKE, frozenset({"s", "r"}), 1))
+    >>> edge_text(RegisterTransition(0, pred.TypeIs("B"), Mark.TAKE, frozenset({"s", "r"}), 1))
     "type = 'B' / • ↓ r, s"
     """
     writes = f" ↓ {', '.join(map(name_text, sorted(t.writes)))}" if t.writes else ""
@@ -262,7 +250,7 @@ EXAMPLE = 200
 class MintermList:
     """The truth vectors of some predicates that events may have, each with an example."""
 
-    predicates: tuple[Predicate, ...]
+    predicates: tuple[pred.Predicate, ...]
     minterms: tuple[Minterm, ...]
 
     def __repr__(self) -> str:
@@ -271,7 +259,9 @@ class MintermList:
         )
 
 
-def listed_minterms(predicates: Sequence[Predicate], schema: Schema | None = None) -> MintermList:
+def listed_minterms(
+    predicates: Sequence[pred.Predicate], schema: Schema | None = None
+) -> MintermList:
     """Return the minterms of some predicates; raises the errors of `minterms`."""
     return MintermList(tuple(predicates), minterms(predicates, schema=schema))
 
@@ -281,7 +271,7 @@ def minterms_grid(vectors: MintermList, limit: int | None = None) -> Grid:
 
     >>> from cerlab.predicates.syntax import TypeIs
     >>> from cerlab.viz.html import grid_text
-    >>> print(grid_text(minterms_grid(listed_minterms([TypeIs("A")]))))
+    >>> print(grid_text(minterms_grid(listed_minterms([pred.TypeIs("A")]))))
     2 minterms of 1 predicate
     type = 'A'  such as
     -           other()

@@ -44,30 +44,20 @@ from cerlab.predicates.columns.pieces import (
     pieces,
     same,
 )
-from cerlab.predicates.syntax import (
-    Arithmetic,
-    Atom,
-    Attribute,
-    Expression,
-    Operator,
-    attributes_in,
-    leaves_of,
-    operands,
-)
 from cerlab.predicates.truth import evaluate, kind_of, satisfies
 
 _BOUNDS = {"int64": (-(2**63), 2**63 - 1), "uint64": (0, 2**64 - 1)}
 _NOWHERE = Event("nowhere")
 
 
-def constants(atoms: Iterable[Atom]) -> list[Value] | None:
+def constants(atoms: Iterable[pred.Atom]) -> list[Value] | None:
     """Return the constants that atoms compare an attribute with; None if one also computes."""
     values: list[Value] = []
     for atom in atoms:
-        for side in operands(atom):
-            if not any(isinstance(leaf, Attribute) for leaf in leaves_of(side)):
+        for side in pred.operands(atom):
+            if not any(isinstance(leaf, pred.Attribute) for leaf in pred.leaves_of(side)):
                 values.append(evaluate(_NOWHERE, side))
-            elif not isinstance(side, Attribute):
+            elif not isinstance(side, pred.Attribute):
                 return None
     return values
 
@@ -352,7 +342,7 @@ def compared(
     Integers and doubles compare by value: rounding an integer to a double keeps its order relative
     to all doubles except the one that it becomes.
     """
-    if any(name not in columns for name in attributes_in([atom.left, atom.right])):
+    if any(name not in columns for name in pred.attributes_in([atom.left, atom.right])):
         return np.zeros(length, np.bool_)
     left, right = (_numbers(side, columns, length) for side in (atom.left, atom.right))
     if left is None or right is None:
@@ -389,13 +379,13 @@ def _order(whole: NDArray[np.int64], doubles: NDArray[np.float64]) -> NDArray[np
     return np.where(same, np.where(at_end, np.int8(-1), beside), order).astype(np.int8)
 
 
-_RELATIONS: dict[Operator, Any] = {
-    Operator.EQ: np.equal,
-    Operator.NE: np.not_equal,
-    Operator.LT: np.less,
-    Operator.LE: np.less_equal,
-    Operator.GT: np.greater,
-    Operator.GE: np.greater_equal,
+_RELATIONS: dict[pred.Operator, Any] = {
+    pred.Operator.EQ: np.equal,
+    pred.Operator.NE: np.not_equal,
+    pred.Operator.LT: np.less,
+    pred.Operator.LE: np.less_equal,
+    pred.Operator.GT: np.greater,
+    pred.Operator.GE: np.greater_equal,
 }
 
 
@@ -416,25 +406,27 @@ EXACT = 1 << 53
 
 LARGEST = (1 << 63) - 1
 
-_OF_ARITHMETIC: dict[tuple[Arithmetic, OfTime, OfTime], OfTime] = {
-    (Arithmetic.SUB, Timestamp, Timestamp): Duration,
-    (Arithmetic.ADD, Timestamp, Duration): Timestamp,
-    (Arithmetic.ADD, Duration, Timestamp): Timestamp,
-    (Arithmetic.SUB, Timestamp, Duration): Timestamp,
-    (Arithmetic.ADD, Duration, Duration): Duration,
-    (Arithmetic.SUB, Duration, Duration): Duration,
+_OF_ARITHMETIC: dict[tuple[pred.Arithmetic, OfTime, OfTime], OfTime] = {
+    (pred.Arithmetic.SUB, Timestamp, Timestamp): Duration,
+    (pred.Arithmetic.ADD, Timestamp, Duration): Timestamp,
+    (pred.Arithmetic.ADD, Duration, Timestamp): Timestamp,
+    (pred.Arithmetic.SUB, Timestamp, Duration): Timestamp,
+    (pred.Arithmetic.ADD, Duration, Duration): Duration,
+    (pred.Arithmetic.SUB, Duration, Duration): Duration,
 }
 """Operators that compute with nanoseconds as integers, with the type of their results."""
 
 
-def computed(expression: Expression, columns: Mapping[str, Column], length: int) -> Sequence[Piece]:
+def computed(
+    expression: pred.Expression, columns: Mapping[str, Column], length: int
+) -> Sequence[Piece]:
     """Return the values of an expression on each event, in consecutive pieces.
 
     An attribute without a column is missing. Raises `BadData` for column types that are not values
     of events.
 
     >>> import numpy as np
-    >>> twice = pred.Computed(Arithmetic.MUL, pred.Constant(2), pred.Attribute("v"))
+    >>> twice = pred.Computed(pred.Arithmetic.MUL, pred.Constant(2), pred.Attribute("v"))
     >>> import pyarrow as pa
     >>> computed(twice, {"v": pa.array([1.5, np.nan])}, 2)[0].values.tolist()
     [3.0, nan]
@@ -448,9 +440,9 @@ def computed(expression: Expression, columns: Mapping[str, Column], length: int)
     return [numbers] if numbers is not None else [_by_values(expression, columns, length)]
 
 
-def _by_values(expression: Expression, columns: Mapping[str, Column], length: int) -> Piece:
+def _by_values(expression: pred.Expression, columns: Mapping[str, Column], length: int) -> Piece:
     """Return an expression's values, evaluating each combination of attributes once."""
-    names = attributes_in([expression])
+    names = pred.attributes_in([expression])
     rows, code = distinct_rows(columns, names, length)
     values: list[Value] = [
         evaluate(Event("", dict(zip(names, row, strict=True))), expression) for row in rows
@@ -458,7 +450,9 @@ def _by_values(expression: Expression, columns: Mapping[str, Column], length: in
     return ValueList([values[k] for k in code.tolist()])
 
 
-def _numbers(expression: Expression, columns: Mapping[str, Column], length: int) -> Numbers | None:
+def _numbers(
+    expression: pred.Expression, columns: Mapping[str, Column], length: int
+) -> Numbers | None:
     """Return values as one array, with NaN or NULL where undefined; None if not all are numbers."""
     match expression:
         case pred.Attribute(name):
@@ -471,7 +465,7 @@ def _numbers(expression: Expression, columns: Mapping[str, Column], length: int)
             if inner is None or inner.of_time is Timestamp:
                 return None
             zero = Numbers(np.zeros(1, np.int64), None, inner.of_time)
-            return _compute(Arithmetic.SUB, zero, inner)
+            return _compute(pred.Arithmetic.SUB, zero, inner)
         case pred.Computed(op, left, right):
             one, other = (_numbers(side, columns, length) for side in (left, right))
             return None if one is None or other is None else _compute(op, one, other)
@@ -492,7 +486,7 @@ def _constant(value: Value) -> Numbers | None:
     return Numbers(np.array([value]), None, None)
 
 
-def _compute(op: Arithmetic, left: Numbers, right: Numbers) -> Numbers | None:
+def _compute(op: pred.Arithmetic, left: Numbers, right: Numbers) -> Numbers | None:
     nulls = left.nulls if right.nulls is None else right.nulls
     if left.nulls is not None and right.nulls is not None:
         nulls = left.nulls | right.nulls
@@ -503,13 +497,13 @@ def _compute(op: Arithmetic, left: Numbers, right: Numbers) -> Numbers | None:
     a, b = left.values, right.values
     if a.dtype == b.dtype == np.int64:
         # Python divides integers exactly and rounds once; doubles that hold them exactly do so too
-        if op is Arithmetic.DIV and max(_largest(a), _largest(b)) <= EXACT:
+        if op is pred.Arithmetic.DIV and max(_largest(a), _largest(b)) <= EXACT:
             return Numbers(_of_doubles(op, a, b), nulls, None)
-        if op is Arithmetic.MOD:
+        if op is pred.Arithmetic.MOD:
             return _modulo(a, b, nulls)
         whole = _of_integers(op, a, b)
         return None if whole is None else Numbers(whole, nulls, None)
-    if op is Arithmetic.MOD:
+    if op is pred.Arithmetic.MOD:
         return None
     return Numbers(_of_doubles(op, a, b), nulls, None)
 
@@ -527,10 +521,10 @@ def _modulo(a: NDArray[np.int64], b: NDArray[np.int64], nulls: Any) -> Numbers:
 
 
 def _of_integers(
-    op: Arithmetic, a: NDArray[np.int64], b: NDArray[np.int64]
+    op: pred.Arithmetic, a: NDArray[np.int64], b: NDArray[np.int64]
 ) -> NDArray[np.int64] | None:
     """Return the result on 64-bit integers; None if it may overflow."""
-    if op is Arithmetic.MUL:
+    if op is pred.Arithmetic.MUL:
         return a * b if _largest(a) * _largest(b) <= LARGEST else None
     if op in _SUMS and _largest(a) + _largest(b) <= LARGEST:
         whole: NDArray[np.int64] = _SUMS[op](a, b)
@@ -538,21 +532,21 @@ def _of_integers(
     return None
 
 
-def _of_doubles(op: Arithmetic, a: NDArray[Any], b: NDArray[Any]) -> NDArray[np.float64]:
+def _of_doubles(op: pred.Arithmetic, a: NDArray[Any], b: NDArray[Any]) -> NDArray[np.float64]:
     """Return the result on doubles; NaN for a division by zero or an overflow."""
     x, y = a.astype(np.float64, copy=False), b.astype(np.float64, copy=False)
     with np.errstate(all="ignore"):
         result: NDArray[np.float64] = _OF_DOUBLES[op](x, y)
     # overflow is undefined, but an operand may be infinite
     undefined = np.isinf(result) & np.isfinite(x) & np.isfinite(y)
-    if op is Arithmetic.DIV:
+    if op is pred.Arithmetic.DIV:
         undefined |= y == 0
     result[undefined] = np.nan
     return result
 
 
-_SUMS: dict[Arithmetic, Any] = {Arithmetic.ADD: np.add, Arithmetic.SUB: np.subtract}
-_OF_DOUBLES = {**_SUMS, Arithmetic.MUL: np.multiply, Arithmetic.DIV: np.divide}
+_SUMS: dict[pred.Arithmetic, Any] = {pred.Arithmetic.ADD: np.add, pred.Arithmetic.SUB: np.subtract}
+_OF_DOUBLES = {**_SUMS, pred.Arithmetic.MUL: np.multiply, pred.Arithmetic.DIV: np.divide}
 
 
 def _largest(values: NDArray[np.int64]) -> int:
