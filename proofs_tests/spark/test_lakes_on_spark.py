@@ -158,7 +158,7 @@ def test_moments_of_other_writers_have_the_type_that_spark_finds(
     assert frame.schema == spark.read.parquet(place).schema
     assert isinstance(first_pass(request_of(frame, BY_RANGE, "ts", time="ts")), FileRanges)
     answers = cerlab.spark.match(frame, BY_RANGE, "ts", time="ts")
-    assert places(answers) == here(BY_RANGE, events)
+    assert triples(answers.collect()) == here(BY_RANGE, events)
 
 
 def test_files_of_other_calendars_are_left_to_spark(spark: Any, tmp_path: Path) -> None:
