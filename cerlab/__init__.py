@@ -141,7 +141,7 @@ class _FrontDoor(ModuleType):
             super().__setattr__(name, value)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Return how to pickle the module `cerlab`, which Spark's workers need: as an import."""
+        """Pickle the module `cerlab` as its import, since Spark's workers need the module."""
         return import_module, (__name__,)
 
 

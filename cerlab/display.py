@@ -40,7 +40,7 @@ def terminal(file: Any) -> Any:
 
 
 def load_with(load: Callable[[], object]) -> None:
-    """Register a function that registers more renderers once one is missing."""
+    """Register `load`, which registers more renderers when a renderer is missing."""
     _load_pictures.append(load)
 
 

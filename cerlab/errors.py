@@ -222,9 +222,9 @@ class TypeMismatch(CerlabError):
 
 
 class Unsupported(CerlabError):
-    """A construct that this evaluator does not support;
+    """A construct that this evaluator does not support.
 
-    the hint names one that supports it, if any.
+    The hint names an evaluator that supports it, if any.
 
     `by_none` is True if no evaluator supports it on this stream; then the hint says what to change.
     """
@@ -233,7 +233,7 @@ class Unsupported(CerlabError):
 
 
 class Undecided(CerlabError):
-    """A question that no procedure decides, where the caller needs a yes or no."""
+    """An undecided question whose caller needs a yes or no."""
 
 
 class ResourceLimit(CerlabError):
@@ -282,7 +282,7 @@ class CerlabWarning(UserWarning):
 
 
 class AnswerWarning(CerlabWarning):
-    """A warning that no event has a name of the query, or that the query has no answers."""
+    """A warning that a name of the query occurs in no event, or that there are no answers."""
 
 
 @contextmanager
@@ -321,7 +321,7 @@ def nearest(name: str, candidates: Iterable[str]) -> str:
 
 
 def _short_matches(name: str, names: list[str]) -> list[str]:
-    """Return the first name that a word abbreviates or extends, or that is near a short word.
+    """Return the first of `names` that `name` abbreviates, extends, or resembles if it is short.
 
     `difflib`'s default ratio of 0.6 would require both letters of two, and two of three. A name of
     one letter matches words of up to three letters only: longer words are unrelated.

@@ -66,7 +66,7 @@ CITATION = re.compile(
 
 
 def citations(text: str) -> list[str]:
-    """Return the citations inside parentheses in a text, separated there by semicolons.
+    """Return the citations that a text contains in parentheses, separated by semicolons.
 
     >>> citations("Evaluation (CORE Alg. 1), with labels (CORE Sec. 3; CORE App. A.1).")
     ['CORE Alg. 1', 'CORE Sec. 3', 'CORE App. A.1']

@@ -107,9 +107,9 @@ class Query(Pattern):
 
     @lists_options(io.HowToRead)
     def tecs(self, events: Any, **how: Unpack[io.HowToRead]) -> TecsSnapshot:
-        """Return the tECS (graph of open matches) after the last event;
+        """Return the tECS (graph of open matches) after the last event.
 
-        `how` as in `cerlab.evaluate`.
+        `how` has the options of `cerlab.evaluate`.
 
         Raises `Unsupported` for a query without an automaton, and `UsageError` for an empty stream.
 

@@ -108,12 +108,12 @@ class _Session(ABC, Generic[Result]):
 
     @abstractmethod
     def _result(self, parts: Sequence[Any]) -> Result:
-        """Return the combined result of the parts that the run returned."""
+        """Return the partial results of a run, combined."""
 
     def _read(self, stream: Stream) -> Result:
-        """Return the result of some events;
+        """Return the result of some events.
 
-        a `BadData` carries the result of the events before it.
+        A `BadData` carries the result of the events before it.
         """
         if self._order is None:
             return self._gathered(self._run.push(stream))

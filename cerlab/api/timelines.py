@@ -219,7 +219,7 @@ STAGES = (
 
 
 def stage_name(name: str) -> str:
-    """Return a stage in the spelling of `STAGES`, which omits the vowel of the keyword NEXT.
+    """Return the name of a stage as `STAGES` spells it: ``nxt`` for NEXT, otherwise in lower case.
 
     >>> stage_name("NEXT"), stage_name("cea")
     ('nxt', 'cea')

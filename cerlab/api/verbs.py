@@ -181,7 +181,7 @@ def session(
     logic: Logic = "so",
     language: Language | None = None,
 ) -> Session | RowPatternSession:
-    """Open a session of anything that the compiled engine supports, as ``Query.open``.
+    """Open a session for a query, formula, SREMO or row pattern, as ``Query.open`` does.
 
     Args:
         what: A query, formula or SREMO; or a row pattern, whose session is a

@@ -43,7 +43,7 @@ _MARKS = (">>> ", "... ", "$ ", "@ ", "- ")
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An entry of the catalogue; lines of `example` and `fixed` begin with the mark of a kind."""
+    """An entry of the catalogue; lines of `example` and `fixed` begin with a mark of their kind."""
 
     code: str
     cause: str

@@ -71,7 +71,7 @@ class AnswerWarnings:
 
 
 def _holds_events(query: AnyPattern) -> bool:
-    """Return whether an unfinished answer may stay open for ever: no window, and a loop."""
+    """Return whether answers may stay open for ever: the query has a loop and no window."""
     if not isinstance(query, Pattern) or query.ast.window is not None:
         return False
     match query.machine_kind:

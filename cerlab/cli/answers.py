@@ -93,7 +93,7 @@ class Totals:
 
 
 class Answers:
-    """Answers by end, singly or in batches, converted to the requested form and written.
+    """Writer of answers by end, singly or in batches, in the requested form.
 
     Raises `Enough` as soon as the number of answers reaches ``--limit``.
     """
@@ -107,7 +107,7 @@ class Answers:
         by_columns: bool = False,
         types_grow: bool = False,
     ) -> None:
-        """Prepare the output; `by_columns`: events have all attributes of their columns.
+        """Prepare the output; with `by_columns`, every event has all attributes of its columns.
 
         `types_grow`: parts of the stream have attributes and types that other parts lack.
         """

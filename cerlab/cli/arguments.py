@@ -20,7 +20,7 @@ from cerlab.model.event import TypeColumn
 
 @dataclass(frozen=True)
 class Values:
-    """A named value of a module, looked up on first use."""
+    """A value of a module, given by name; the first use imports the module."""
 
     module: str
     name: str
@@ -28,7 +28,7 @@ class Values:
     """A text that contains the values in place of ``{}``."""
 
     def __call__(self) -> Any:
-        """Import the module and return the value, or the text that contains it."""
+        """Import the module and return the value, inserted into `text` if there is one."""
         value = getattr(import_module(self.module), self.name)
         return value if self.text is None else self.text.format(", ".join(value))
 
@@ -59,7 +59,7 @@ _TALLEST = 200.0
 
 
 def size(argument: str) -> tuple[float, float]:
-    """Return a greatest width and height in inches; without a height, one of 200.
+    """Return the maximal width and height in inches; without a height, 200 inches.
 
     >>> size("3.3,6"), size("2.54cm, 72pt"), size("25.4mm")
     ((3.3, 6.0), (1.0, 1.0), (1.0, 200.0))

@@ -107,7 +107,7 @@ def _transducer(query: Pattern) -> str:
 
 
 def _growth(query: Pattern) -> str:
-    """Return a line on the growth of the number of answers per event with the stream."""
+    """Return a line that states how the number of answers per event grows with the stream."""
     plan = query.plan
     try:
         symbols = [m.symbol for m in minterms(query.machine.predicates, schema=query.schema)]

@@ -106,7 +106,7 @@ def _rows(part: io.Stream) -> Any:
 
 
 def _row(event: Event) -> dict[str, Any]:
-    """Return an event of a pipe as a row, without the missing type and stream."""
+    """Return an event of a pipe as a row, omitting a missing type or stream."""
     of_event = {"type": event.type, "stream": event.stream}
     own = {name: word for name, word in of_event.items() if word not in (None, NO_TYPE)}
     return {**own, **with_objects(event)}

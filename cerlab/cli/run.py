@@ -127,7 +127,7 @@ def run_pattern(query: AnyPattern, arguments: argparse.Namespace) -> int:
 
 
 def _check_lateness(arguments: argparse.Namespace) -> None:
-    """Raise `UsageError` for a lateness of files, or of events that are sorted."""
+    """Raise `UsageError` for ``--lateness`` with files, or with ``--sort``."""
     if arguments.lateness is None:
         return
     if not source_of(arguments).is_pipe:
@@ -142,7 +142,7 @@ def _no_lateness(why: str) -> UsageError:
 
 
 def _waits_live(query: AnyPattern, arguments: argparse.Namespace, axis: TimeAxis | None) -> bool:
-    """Return whether answers of a pipe wait on a time that is known before the first event."""
+    """Return whether a run on a pipe can write each answer as soon as its wait ends."""
     if arguments.labels or not gives_when_known(query, arguments.evaluator):
         return False
     waiting = query.waits

@@ -51,7 +51,7 @@ _FILES: dict[str, Callable[[Vcea | IntervalCea | AnchoredCea | Ucea], str]] = {
 
 
 def _by_exploration(write: Callable[[Any], str]) -> Callable[[Any], str]:
-    """Return the writer extended to deterministic machines, which it explores first."""
+    """Return `write` for all machines; it explores a deterministic machine first."""
     return lambda machine: write(as_cea(machine))
 
 

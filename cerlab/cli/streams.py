@@ -44,7 +44,7 @@ class _Stream:
 
 
 class _Answers(_Stream):
-    """Standard output, whose errors of the operating system name it."""
+    """Standard output, which the operating system's errors about it name."""
 
     def write(self, text: str) -> int:
         """Write a text to standard output."""

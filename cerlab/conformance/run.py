@@ -120,7 +120,7 @@ def _judged(
 
 
 def _on_demand(case: Case) -> frozenset[str]:
-    """Return the kinds of `ON_DEMAND` that a case asks for, even if the right reply is an error."""
+    """Return the kinds of `ON_DEMAND` that a case asks for, even if it expects an error."""
     asked = "why" if "why" in case.question else "verdict" if case.question else case.kind
     return frozenset((asked,)).intersection(ON_DEMAND)
 

@@ -42,7 +42,7 @@ Checker: TypeAlias = Callable[[Pattern, Stream, ComplexEvent], bool]
 
 
 def _is_among(evaluator: EvaluatorName) -> Checker:
-    """Return a check that compares with all answers of an evaluator."""
+    """Return a check whether an answer is among the answers of an evaluator."""
     return lambda query, stream, answer: answer in answers_of(query, stream, evaluator)
 
 

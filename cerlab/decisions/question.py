@@ -128,7 +128,7 @@ class Question:
         return Witness(events, answer, side)
 
     def _times(self, difference: Difference, length: int) -> dict[str, list[Value]]:
-        """Return the times of a witness: all equal, or the last too late for one window."""
+        """Return the times of a witness: all equal, or the last one outside one of the windows."""
         ours, theirs = self.windowed if difference.side is Side.LEFT else reversed(self.windowed)
         columns: dict[str, list[Value]] = {}
         for window in (theirs, ours):

@@ -99,7 +99,7 @@ def flink_query(pattern: FlinkPattern, key_by: tuple[str, ...] = ()) -> CeqlQuer
 
 
 def _without_event(pattern: FlinkPattern, absent: NotPart) -> cel.Formula:
-    """Return an event, and a time without another: FlinkCEP's window starts at the first event."""
+    """Return a formula for an event and the absence of another in the window after it."""
     first, *others = pattern.parts
     if len(others) > 1 or not isinstance(first, Part) or pattern.window is None:
         raise _no_cel(
@@ -317,7 +317,7 @@ def _then(left: cel.Formula, taken: _Taken, body: cel.Formula) -> cel.Formula:
 def _with_gap(
     left: cel.Formula, away: Sequence[EventTest], at_once: Sequence[EventTest], right: cel.Formula
 ) -> cel.Formula:
-    """Return `right` after `left`; events between must not pass `away`, nor the first `at_once`."""
+    """Return `left`, then `right`; events between fail `away`, the first one also `at_once`."""
     if not away:
         later = cel.Seq(_none_of(at_once), right) if at_once else None
         return cel.Concat(left, cel.Or(right, later)) if later else cel.Seq(left, right)

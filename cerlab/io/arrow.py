@@ -697,7 +697,7 @@ class ColumnFile(ABC):
 
     @property
     def schema(self) -> Any:
-        """The schema of the file's columns as events see them."""
+        """The schema of the file's columns, with the types that events have."""
         return self._schema
 
     @property

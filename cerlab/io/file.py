@@ -125,7 +125,7 @@ class File:
 
     @property
     def holds_cells(self) -> bool:
-        """True if the values of a text have the types of their columns."""
+        """True if the format is text in which each column has one type, such as CSV."""
         return self.format in FORMATS and FORMATS[self.format].has_cells
 
     @cached_property

@@ -98,7 +98,7 @@ def attributes_named(texts: Iterable[str]) -> set[str]:
 
 
 def at_place(column: NamedColumn, labels: Collection[str]) -> NamedColumn:
-    """Return a column as one of the start or end if its text names these, otherwise unchanged."""
+    """Return ``start.attr`` or ``end.attr`` as a column of this event, other columns unchanged."""
     if column.label not in PLACES or column.label in labels or column.function:
         return column
     if column.attribute is None:

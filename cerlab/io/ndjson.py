@@ -468,7 +468,7 @@ def _write(stream: Stream, file: TextIO) -> None:
 
 
 def _plain_table(stream: Stream, names: Sequence[str]) -> Any | None:
-    """Return a table's rows as NDJSON would give them; None if a value may differ."""
+    """Return a table with the values that NDJSON would have; None if a value may differ."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

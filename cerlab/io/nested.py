@@ -126,7 +126,7 @@ class Nested(Sequence[Any]):
         return nulls
 
     def has_path(self, fields: Fields, name: str) -> bool:
-        """Return whether a path ends at a field, or at a list, whose own error explains more."""
+        """Return whether a path ends at a field or a list; reading a list raises a clear error."""
         return has_field(self.column.type, fields, name)
 
     def path(self, fields: Fields, name: str) -> Column:

@@ -129,7 +129,7 @@ def _of_columns(
 
 
 def short_events(file: File, options: FileOptions) -> list[Event] | None:
-    """Return the events of a text too short for Arrow to pay; None for other texts.
+    """Return the events of a text that is too short to load Arrow for; None for other texts.
 
     Also None for an unreadable text, whose error the readers of files report, and for a text with
     dates or large numbers.

@@ -343,7 +343,7 @@ def _without_codes(column: Column) -> Column:
 
 
 def _row_texts(column: Any) -> Any:
-    """Return the types or streams of rows as typed values; None without a column of them."""
+    """Return a column of event types or streams as typed values; None if it contains only NULL."""
     from pyarrow import types
 
     from cerlab.io.column_types import text_array, typed_rows

@@ -222,7 +222,7 @@ HOMES_SCHEMA = parse_schema(
 
 @dataclass(frozen=True, slots=True)
 class _Device:
-    """Watts while a device is idle and while it runs; mean seconds of both."""
+    """A device: its watts when idle and when running, and the mean seconds of both states."""
 
     idle: float
     running: float

@@ -67,7 +67,7 @@ class Blocks:
     """Blocks of whole lines of a source; lines end with ``\\n``, ``\\r\\n`` or ``\\r``."""
 
     def __init__(self, read: Callable[[int], bytes]) -> None:
-        """Wrap a function `read` that returns at most a given number of bytes; none is the end."""
+        """Wrap a function `read` that returns up to a given number of bytes, none at the end."""
         self._read = read
         self._rest = b""
         self._begun = self.over = False

@@ -150,7 +150,7 @@ def _announce(number: int | None, most: int = 0) -> None:
 
 
 def _someone_waits() -> bool:
-    """Return whether a person waits for this program or cell; a build of pages has none."""
+    """Return whether a person waits for this program or cell, unlike in a build of pages."""
     ipython = sys.modules.get("IPython")  # sys.modules also holds None, for a forbidden import
     shell: Any = ipython.get_ipython() if ipython else None
     kernel = getattr(shell, "kernel", None)

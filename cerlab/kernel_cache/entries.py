@@ -177,7 +177,7 @@ def _digest(name: str, payload: bytes) -> bytes:
 
 
 def _is_safe(folder: Path) -> bool:
-    """Return whether only this user can write to a folder, in one of the user or of root."""
+    """Return whether only this user can write to a folder, and the user or root owns its parent."""
     above = folder.parent.stat()
     if hasattr(os, "getuid") and above.st_uid not in (0, os.getuid()):
         return not _is_foreign(folder.parent, above)

@@ -594,5 +594,5 @@ def some_columns(columns: Mapping[str, Column], names: Iterable[str]) -> Columns
 
 
 def uncoded_of(columns: Mapping[str, Column]) -> Callable[[str], Column]:
-    """Return the function `Columns.uncoded`; for other mappings, plain access."""
+    """Return the function that reads a column by name, without encoding its text."""
     return columns.uncoded if isinstance(columns, Columns) else columns.__getitem__

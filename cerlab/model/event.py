@@ -320,7 +320,7 @@ class TypeColumn(str):
 
 
 def type_of_all(type: str | None) -> str | None:
-    """Return the type for events without one; None if a column has the types."""
+    """Return the event type for rows without one; None if `type` names a column."""
     return None if isinstance(type, TypeColumn) else type
 
 
@@ -568,7 +568,7 @@ class StreamDeclaration:
 @drawable
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """A schema: declarations of streams, of which the first one with an event type applies."""
+    """Declarations of streams; of several declarations of an event type, the first applies."""
 
     streams: tuple[StreamDeclaration, ...]
 

@@ -176,7 +176,7 @@ class ObjectPaths:
         self._values = values
 
     def __call__(self, name: str) -> Value:
-        """Return the value at the end of a path; raises as `field_value`."""
+        """Return the value at the end of a path; raises the errors of `field_value`."""
         fields = fields_of(name)
         if fields is None or fields[0] not in self._values:
             raise KeyError(name)

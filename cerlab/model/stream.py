@@ -247,7 +247,7 @@ def promised(
     axis: TimeAxis | None,
     last: Sequence[Instant],
 ) -> Instant:
-    """Return the time that ``until`` promises, on the common axis of some waits.
+    """Return ``until`` as a time on the axis that all waits share.
 
     Raises `UsageError` if `until` is not a time on it, or if there are several axes, `BadData` if
     it is before the last event.
@@ -509,7 +509,7 @@ class Stream:
 
     @keywords_by_name
     def parts(self, most: int | None = None) -> Iterator[tuple[Columns, int]]:
-        """Yield columns of up to `most` consecutive events, with their number.
+        """Yield columns of up to `most` consecutive events, and the number of these events.
 
         By default these are `PART` events or somewhat more: a file of columns is then read part by
         part, and the stream keeps none of it.

@@ -231,7 +231,7 @@ def explanation(request: Request, ranges: FirstPass, query: str) -> str:
 def of_plan(
     plan: PlanClauses | None, query: str, machine: str = "registers: filters compare labels"
 ) -> list[tuple[str, str]]:
-    """Return lines of text on a query and its plan; `machine` replaces a missing automaton."""
+    """Return the query and the size of its automaton as text; without automaton, `machine`."""
     size = machine
     if isinstance(plan, Plan):
         cea = plan.cea
@@ -278,7 +278,7 @@ def _crossing(events: RelevantEvents) -> list[tuple[str, str]]:
 
 
 def _sizes(ranges: FirstPass) -> list[int]:
-    """Return the number of rows of each part; the list has at least one part."""
+    """Return the number of rows of each part, or [0] without parts."""
     sizes = [0] * ranges.assignment.parts
     for part, rows in zip(ranges.assignment.part, ranges.assignment.rows, strict=True):
         sizes[part] += rows

@@ -40,7 +40,7 @@ def preload() -> None:
 
 
 def _keep_memory() -> None:
-    """Keep freed memory in this process: the system clears each page that it hands out again."""
+    """Keep freed memory in this process, because the system would clear each page before reuse."""
     with suppress(OSError, AttributeError):  # systems without glibc
         mallopt = ctypes.CDLL(None).mallopt
         mallopt(_MMAP_THRESHOLD, 1 << 25)  # the largest accepted value

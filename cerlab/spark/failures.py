@@ -164,7 +164,7 @@ def _no_files(scheme: str, places: tuple[str | None, ...]) -> UsageError:
 
 
 def _unread(kind: str, file: str, detail: str, text: str) -> BadData:
-    """Return the error for a file that Spark cannot read, by Spark's name of the reason."""
+    """Return the error for a file that Spark cannot read; `kind` is Spark's name of the reason."""
     place = DataPlace(unquote(re.sub(r"^file:(//)?(?=/)", "", file)))
     if kind == "FILE_NOT_EXIST":
         hint = "do not move or delete the files during the query"

@@ -172,7 +172,7 @@ def with_types(frame: DataFrame, type_column: str | None) -> DataFrame:
 
 
 def spark_frame(frame: Any) -> DataFrame:
-    """Return a Spark DataFrame; of a pandas-on-Spark frame with its named index levels.
+    """Return a Spark DataFrame; named index levels of a pandas-on-Spark frame become columns.
 
     Args:
         frame: A DataFrame of Spark, also of Spark Connect, or of `pyspark.pandas`.

@@ -120,7 +120,7 @@ def inputs_of(named: Named, format: str | None = None) -> Inputs:
 
 
 def _format_by_name(place: str) -> str | None:
-    """Return the format that a file's name shows, before the suffix of a compression."""
+    """Return the format for the suffix of a file's name, ignoring a suffix of compression."""
     name = PurePosixPath(place if local_path(place) else urlsplit(place).path)
     packed = name.suffix.lower() in COMPRESSED
     return format_by_suffix(name.with_suffix("") if packed else name)

@@ -38,7 +38,7 @@ BYTES_OF_A_PACKET = 1 << 20
 
 
 class Placing(NamedTuple):
-    """The source of the positions of events, and whether all rows of the stream are sent."""
+    """Properties of sent rows: the source of their positions, and whether all rows are sent."""
 
     has_positions: bool
     """True if the last ordering key is the position."""
@@ -118,10 +118,10 @@ def _by_run(
 
 
 def _pieces(table: Any, cuts: Sequence[tuple[Any, ...]]) -> Iterator[tuple[int, Any]]:
-    """Yield the rows between cuts; sorted, unless a single integer orders them.
+    """Yield the rows between cuts, sorted unless a single integer orders them.
 
-    In that case the receiving task sorts more cheaply: here rows are only distributed, in 8 ns
-    each; a sort would take 60.
+    With a single integer, the receiving task sorts more cheaply: here rows are only distributed,
+    in 8 ns each; a sort would take 60.
     """
     (rows,) = table.combine_chunks().to_batches()
     if not (cuts and _has_integer_key(rows)):
@@ -134,7 +134,7 @@ def _pieces(table: Any, cuts: Sequence[tuple[Any, ...]]) -> Iterator[tuple[int, 
 
 
 def _dealt(rows: Any, number: Any, count: int) -> Iterator[tuple[int, Any]]:
-    """Yield the rows by a number below `count`, keeping their order."""
+    """Yield the rows grouped by `number`, which is below `count`; each group keeps its order."""
     if (number[1:] < number[:-1]).any():
         # NumPy uses a radix sort for integers this small: 3 ns each
         rows = rows.take(order_of(number.astype(np.min_scalar_type(count))))
@@ -300,11 +300,11 @@ class RunRows(NamedTuple):
 
     @property
     def size(self) -> int:
-        """The number of events, including the only numbered ones."""
+        """The number of events, including events that only affect positions."""
         return int(self.rows.num_rows + (0 if self.counted is None else self.counted.num_rows))
 
     def are_counted(self, placing: Placing) -> bool:
-        """Return whether all events are only numbered; with fields, ``k0`` has all columns."""
+        """Return whether all events only affect positions: ``k0`` is their only field."""
         return placing.fields is None and bool(self.rows.schema.names == ["k0"])
 
 

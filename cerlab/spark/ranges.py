@@ -207,7 +207,7 @@ class BitFields:
         return self.least_at(place) + (1 << self.fields[self.keys - 1].shift) - 1
 
     def over(self, assignment: RangeAssignment) -> RangeAssignment:
-        """Return these runs for rows whose only key is the combined column."""
+        """Return the runs with combined keys, for rows whose only key is the combined column."""
         first = tuple((self.least_at(place),) for place in assignment.first)
         last = tuple((self.greatest_at(place),) for place in assignment.last)
         return replace(assignment, first=first, last=last)

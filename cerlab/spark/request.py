@@ -208,7 +208,7 @@ def time_of(source: Source, options: Options) -> TimeAxis | None:
 
 
 def names_of(pattern: Pattern, source: Source, options: Options) -> RowNames | None:
-    """Return the requested columns of rows. Raises as `row_names`."""
+    """Return the requested columns of rows; raises the errors of `row_names`."""
     with_partition, columns = options.get("partition", False), options.get("columns")
     return row_names(pattern, source.names, columns, with_partition=with_partition)
 

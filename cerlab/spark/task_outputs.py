@@ -81,7 +81,7 @@ class EventBuffer:
 
 
 class RowTables:
-    """Tables of answers as rows; the positions of answers number the events of one table.
+    """Tables of answers as rows; the positions of answers are row numbers of `events`.
 
     `events` has columns by the names of attributes, `positions` are those of its rows in the
     stream.
@@ -271,7 +271,7 @@ def _values(column: Any, name: str, computed: Collection[str]) -> Any:
 
 
 def _parts(totals: GroupTotals, request: Request) -> Any:
-    """Return the columns of parts of aggregates."""
+    """Return the partial aggregates of all groups, as columns."""
     import pyarrow as pa
 
     from cerlab.evaluate.aggregates import EXPONENT

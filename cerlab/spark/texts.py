@@ -155,7 +155,7 @@ def text_stream(
 
 
 def _sources(batches: Iterable[Any], files: Sequence[EventFile], kind: str) -> Iterator[_Source]:
-    """Yield files by number, or the files of a `kind` that Spark has read."""
+    """Yield `files` by the numbers in batches; without `files`, texts that Spark has read."""
     for batch in batches:
         names, *contents = (column.to_pylist() for column in batch.columns)
         for n, name in enumerate(names):
@@ -229,7 +229,7 @@ def _reading(file: EventFile) -> RowReading:
 
 
 def _kinds(batches: Iterable[Any], sources: _Sources, *, untyped: bool) -> Iterator[Any]:
-    """Yield the columns of each file with their types, and an unnamed one if it has rows."""
+    """Yield the columns of each file with their types, and a NULL name if the file has rows."""
     import pyarrow as pa
 
     schema = pa.schema([(name, pa.string()) for name in ("file", "name", "kind")])

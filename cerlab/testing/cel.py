@@ -418,7 +418,7 @@ def random_query(rng: Choices, shape: Shape = ATTRIBUTES, *, times: bool = True)
 def _random_windows(
     rng: Choices, shape: Shape, *, times: bool
 ) -> list[EventWindow | AttributeWindow | TimeWindow]:
-    """Return the allowed windows, one of each kind; all are drawn, so later draws stay in place."""
+    """Draw a window of each kind, so that later draws stay in place; return the allowed ones."""
     windows: dict[str, EventWindow | AttributeWindow | TimeWindow] = {
         "EVENTS": EventWindow(rng.randrange(5)),
         "[t]": AttributeWindow(rng.choice((0, 1, 2, 2.5, 4)), "t"),

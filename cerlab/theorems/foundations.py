@@ -33,9 +33,7 @@ def intersection(A: AnchoredCea, B: AnchoredCea) -> AnchoredCea:
 
 
 def complement(A: AnchoredCea) -> AnchoredCea:
-    """Return a machine of all complex events ending at the event read that A rejects (FOUND App.
-
-    C.1).
+    """Return the complement of A among complex events ending at the last event (FOUND App. C.1).
 
     In the determinised automaton, each stream and complex event have exactly one run, so final and
     other states are exchanged, the sink included. Exponential.
@@ -71,7 +69,7 @@ def determinise(A: AnchoredCea) -> AnchoredCea:
 
 
 class PredicateType(NamedTuple):
-    """The predicates that an event satisfies (with TRUE), and the predicate of exactly this set."""
+    """A set of predicates with TRUE, and a predicate for events that satisfy exactly this set."""
 
     predicate: Predicate
     members: frozenset[Predicate]
@@ -244,7 +242,7 @@ def _image(successors: Successors, symbol: int) -> Image:
 
 @dataclass(frozen=True, slots=True)
 class LabelByLabel:
-    """An automaton that reads each event `steps` times, and what each reading means.
+    """An automaton that reads each event `steps` times, so that positions encode labels.
 
     Position ``n * steps + i`` is the i-th label, from 1, of the event at position n; the last
     position of an answer closes it.

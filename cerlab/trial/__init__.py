@@ -200,7 +200,7 @@ def _entrant(engine: Running, engines: Sequence[Running]) -> _Entrant:
 
 
 def _rounds(engines: Sequence[Running], seed: int) -> Iterator[list[Case]]:
-    """Yield endless rounds of cases, for every language and every engine's features."""
+    """Yield endless rounds; each has cases for the language and features of every engine."""
     pairs = {(e.adapter.language, e.adapter.takes) for e in engines}
     fragments = sorted(pairs, key=lambda each: (each[0], -len(each[1]), sorted(each[1])))
     n = 0

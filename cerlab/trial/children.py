@@ -136,7 +136,7 @@ def answer_lines(text: str) -> list[str]:
 
 
 def positions(line: str) -> list[int]:
-    """Return the numbers of the events of ``[0,2], ((id: 0 attributes: [0 1 ]) ..)``."""
+    """Return the event numbers in a line such as ``[0,2], ((id: 0 attributes: [0 1 ]) ..)``."""
     return [int(number) for number in re.findall(r"attributes: \[(-?\d+)", line)]
 
 

@@ -288,7 +288,7 @@ def _settle(outcome: RecordCheck, settlements: Sequence[Settlement]) -> RecordCh
 
 
 def _with_lack(outcome: RecordCheck, missing_files: dict[str, str]) -> RecordCheck:
-    """Return a check with the missing file that its record, or a table of it, needs."""
+    """Return a check with the missing file on which its record, or one of its tables, depends."""
     if outcome.verdict is not Verdict.CRASH:
         return outcome
     if (file := _NO_FILE.search(outcome.message)) is not None:

@@ -78,7 +78,7 @@ def no_events() -> EventTable:
 
 @dataclass(frozen=True, slots=True)
 class GivenEnds:
-    """The last end of each sequence that THROTTLE gave, by sequence, and the length of each.
+    """The last end that THROTTLE kept in each sequence, and the length of each sequence.
 
     `sequence`, `number` are int64 (ends,), and `instants` the times of these ends (ends,);
     `counts` is int64 (sequences,): the number of events read of each sequence.

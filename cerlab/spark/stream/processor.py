@@ -95,7 +95,7 @@ class BucketProcessor(StatefulProcessor):  # type: ignore[misc]
             yield self._late(step.late)
 
     def _bad(self, rows: Any) -> Any:
-        """Return the rows without a place in the stream: their position, file and the reason."""
+        """Return the rows that have no place in the stream, by position, file and reason."""
         columns = {"bad": "position", "file": FILE, "why": "why"}
         cells = {name: rows.column(of).to_pylist() for name, of in columns.items()}
         return self._marked(rows.num_rows, **cells)

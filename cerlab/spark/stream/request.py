@@ -334,12 +334,12 @@ def _labels(source: Source, axis: TimeAxis | None, position: str) -> ColumnNames
 
 
 def _in_kind(length: Fraction, kind: str) -> Instant:
-    """Return a length in the form that compares with differences of times of a type."""
+    """Return a length as a number that compares with differences of times of type `kind`."""
     return float(length) if kind == "double" else math.floor(length)
 
 
 def _ticks(lag: Fraction | None, lateness: Fraction) -> tuple[int | None, Fraction | None]:
-    """Return the units in a millisecond of Spark's watermark, and the lag in units of time."""
+    """Return the time units in a millisecond of Spark's watermark, and the lag in time units."""
     if lag is None:
         return None, None
     if lag < lateness:

@@ -122,14 +122,14 @@ def state_to_bytes(state: BucketState, machine: Machine | None, job: str) -> byt
 
 
 def _instants_to_write(instants: Instants) -> tuple[list[Instant] | None, Any]:
-    """Return instants as a list, or None and as an array."""
+    """Return instants as a list and an empty array, or as None and an array."""
     if isinstance(instants, np.ndarray):
         return None, instants
     return list_of(instants), np.zeros(0, np.int64)
 
 
 def _read_instants(listed: tuple[Instant, ...] | None, array: Any) -> Instants:
-    """Return the instants of `_instants_to_write`; raise for others."""
+    """Return the instants that `_instants_to_write` encoded; raise for other values."""
     if listed is None:
         times: Instants = array
         return times

@@ -169,7 +169,7 @@ def query_of_sequence(job: StreamJob) -> Pattern:
 
 
 def by_sequence(pattern: Pattern, *, by_key: bool) -> Pattern:
-    """Return the query of one sequence, without THROTTLE; if that is a key, without PARTITION BY.
+    """Return the query without THROTTLE and, if a sequence is one key, without PARTITION BY.
 
     `ThrottledSequences` filters the ends of all sequences.
     """
@@ -288,7 +288,7 @@ class BucketStep:
         return self._before.timer
 
     def waits(self) -> tuple[float, float, float] | None:
-        """Return the number of waiting rows and of their keys, and the distance of the first row.
+        """Return how many rows and keys wait, and how far the first of them is behind the newest.
 
         None if no row waits.
         """

@@ -18,7 +18,7 @@ from cerlab.spark.stream.engine import GivenEnds
 
 
 class ThrottledSequences:
-    """The ends that THROTTLE gives on some sequences of events, micro-batch by micro-batch.
+    """The ends that THROTTLE keeps on some sequences of events, micro-batch by micro-batch.
 
     A sequence is a substream. The filter is the one of a session; it only sees the sequences of
     the micro-batch, so the work does not depend on the number of keys.
@@ -37,7 +37,7 @@ class ThrottledSequences:
     def leave(
         self, answers: Iterable[AnswerBatch], rows: Any, attributes: Sequence[str], first: int
     ) -> Iterator[AnswerBatch]:
-        """Yield the answers at the ends that THROTTLE gives; exhaust them before `keep`.
+        """Yield the answers at the ends that THROTTLE keeps; read all before calling `keep`.
 
         Args:
             answers: the answers of a micro-batch, with the numbers of events; in each sequence they
@@ -76,7 +76,7 @@ class ThrottledSequences:
         self._given = self._with_given(~is_present)
 
     def _counts_at(self, sequence: Any) -> Any:
-        """Return the number of each event in its sequence, of which the last ones are here."""
+        """Return the number of each event in its sequence; the events are the last ones read."""
         order = order_of(sequence)
         ends = np.flatnonzero(np.diff(sequence[order], append=-1))
         lengths = np.diff(ends, prepend=-1)
@@ -86,7 +86,7 @@ class ThrottledSequences:
         return counts
 
     def _with_given(self, others: Any) -> GivenEnds:
-        """Return the ends given so far: those in the filter, and `others` of the ones before."""
+        """Return the last kept ends: those in the filter, and earlier ones selected by `others`."""
         before, given = self._given, self._throttle.given
         numbers, times = zip(*given.values(), strict=True) if given else ((), ())
         sequence = np.concatenate((before.sequence[others], np.array([*given], np.int64)))

@@ -61,7 +61,7 @@ def why_not_by_watermark(pattern: Pattern, *, ends: bool) -> str | None:
 
 
 def reach_of_answers(pattern: Pattern, time: TimeAxis | None) -> Fraction:
-    """Return how old an event can be, in units of the column of times, to matter at a clock.
+    """Return the greatest age, in units of the time column, of an event that can still matter.
 
     An answer that is not known at a clock ends at most one wait before it, and begins at most one
     window before its end. A look-back begins at the first event inside its length; if this one were
@@ -89,7 +89,7 @@ class WaitSequences:
     def __init__(
         self, query: Pattern, time: TimeAxis | None, *, read: int, are_moments: bool
     ) -> None:
-        """`query` is that of one sequence, of which `read` events have been read."""
+        """Continue after `read` events; `query` is for one sequence."""
         self._query, self._time, self._are_moments = query, time, are_moments
         self._waits = sorted({_width(wait, time) for wait in waits(query.ast.formula)})
         self._reach = reach_of_answers(query, time)
