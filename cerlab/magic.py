@@ -101,7 +101,7 @@ def _result(names: MutableMapping[str, Any], options: dict[str, str], text: str)
         if evaluator or limit is not None:
             raise UsageError(
                 "CER0845",
-                "--evaluator and --limit are for answers on a stream",
+                "--evaluator and --limit need a stream",
                 hint="name the variable that holds the stream: %%ceql EVENTS",
             )
         return pattern.ast if isinstance(pattern, SremoPattern) else as_query(pattern)

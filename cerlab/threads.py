@@ -62,7 +62,7 @@ _is_forked = False
 
 
 def _note_fork() -> None:
-    global _is_forked  # never reset: a forked process stays one
+    global _is_forked  # never reset: a forked process stays forked
     _is_forked = True
 
 

@@ -168,7 +168,7 @@ class _Session(ABC, Generic[Result]):
             self._stopped = False
             return result
         finally:
-            if "thread" in self._user:  # a nested push of the same thread has already removed it
+            if "thread" in self._user:  # a nested push of this thread may have removed the record
                 del self._user["thread"]
 
     def _loses(self, error: Exception) -> bool:
@@ -442,7 +442,7 @@ class RowSession(_Session[Any]):
 
         answers, recent = join_answers(parts), self._run.recent
         if not len(answers) and self._schema is not None:
-            # a table with new columns would need all events kept
+            # columns of later events would differ from those of earlier tables
             table = self._schema.empty_table()
         else:
             part, offset = Stream(recent.events()), recent.offset

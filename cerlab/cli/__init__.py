@@ -38,7 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _complete(line: str) -> NoReturn:
     """Complete the last word of a line for the shell, and end the process."""
-    from argcomplete import autocomplete  # only a shell needs it
+    from argcomplete import autocomplete  # only completion by a shell needs it
 
     autocomplete(parser_of(line.split()))
     raise SystemExit(BAD)

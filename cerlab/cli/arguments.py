@@ -214,7 +214,7 @@ ARGUMENTS: dict[str, Argument] = {
         metavar="WIDTH[,HEIGHT]",
         help="greatest size of the picture, in inches or with a unit (8.5cm); larger ones shrink",
     ),
-    # where to, and in which form
+    # the place and the format of the output
     "format": declared("--format", help="output format (default: by the suffix of OUT)"),
     "output": declared(
         "-o", "--output", type=output_file, metavar="OUT", help=f"{_FILE}, the default"

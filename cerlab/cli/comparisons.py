@@ -315,7 +315,7 @@ def _sqllogictest(folder: Path, file: str | None) -> int:
 
     for path in (folder, *([] if file is None else [Path(file)])):
         if not path.exists():
-            raise UsageError("CER0857", f"{path} does not exist", hint="give the path of the tests")
+            raise UsageError("CER0857", f"{path} does not exist", hint="name an existing path")
     settlements = [] if file is None else settlements_in(text_of(Path(file)))
     counts: Counter[str] = Counter()
     faults = 0

@@ -136,7 +136,7 @@ def _tasks_read(query: Pattern, arguments: argparse.Namespace, found: Inputs) ->
         return False
     paths, keys = [file.place for file in found.files], comma_separated(arguments.order_by)
     if any(local_path(path) is None for path in paths):
-        return True  # footers on another file system are read once, by the run
+        return True  # read remote footers only in the run
     if arguments.position and arguments.position not in keys:
         keys = [*keys, arguments.position]
     if query.ast.streams and paths and has_column(paths[0], "stream"):

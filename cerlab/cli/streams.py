@@ -97,7 +97,7 @@ class _Closed(FileIO):
 def standard_streams() -> Iterator[None]:
     """Run a block in which all three standard streams exist."""
     before = sys.stdin, sys.stdout, sys.stderr
-    # In this order, so that each gets its own descriptor and no other file can get it.
+    # Opened in the order of descriptors 0, 1, 2, so that no other file gets one of them.
     stdin = sys.stdin or TextIOWrapper(BufferedReader(_Closed(os.devnull)))
     # Opened for reading, so that writing answers nobody receives is an error.
     stdout = sys.stdout or os.fdopen(os.open(os.devnull, os.O_RDONLY), "w")

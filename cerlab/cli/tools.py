@@ -112,7 +112,7 @@ def tour(_: argparse.Namespace) -> int:
 
 def completion(arguments: argparse.Namespace) -> int:
     """Run ``cerlab completion``: print the script."""
-    from argcomplete.shell_integration import shellcode  # only a shell needs it
+    from argcomplete.shell_integration import shellcode  # only completion by a shell needs it
 
     print(shellcode(["cerlab"], shell=arguments.shell))
     return OK

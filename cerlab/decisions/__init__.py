@@ -138,7 +138,7 @@ def _refuse_aggregates(*queries: Pattern) -> None:
     if any(query.ast.aggregates for query in queries):
         raise Unsupported(
             "CER0421",
-            "SELECT has aggregates, but the comparison is of answers",
+            "cannot compare queries with aggregates in SELECT",
             hint="compare the queries with SELECT *",
         )
 

@@ -136,7 +136,7 @@ class Question:
                 continue
             late = Fraction(0)
             if difference.late and window is theirs:
-                # on one axis, as late as `ours` allows; otherwise just too late for `theirs`
+                # as late as `ours` allows on a common axis, otherwise just too late for `theirs`
                 same = ours.span is not None and ours.span.axis == span.axis
                 late = ours.span.width if same and ours.span else floor(span.width) + Fraction(1)
             elif difference.late and theirs.span and theirs.span.axis == span.axis:

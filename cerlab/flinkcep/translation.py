@@ -109,7 +109,7 @@ def _without_event(pattern: FlinkPattern, absent: NotPart) -> cel.Formula:
     waiting = cel.Wait(once, _inclusive(pattern.window))
     rival = _filter(cel.Atom(absent.test.type), absent.test.type, absent.test)
     if absent.test.type == first.test.type:
-        # the interval begins with the first event, which is not the forbidden later event
+        # the first event has the forbidden type too, but only a later event is forbidden
         rival = cel.Seq(once, rival)
     return cel.Unless(waiting, rival)
 

@@ -286,7 +286,7 @@ def unreadable(file: str, kind: str, error: Exception) -> BadData:
         "CER0742",
         f"cannot be read as {kind}: {' '.join(str(error).split())}",
         place=DataPlace(file),
-        hint="write or copy a damaged file again; another format needs its own suffix, or format=",
+        hint="write or copy a damaged file again; for another format, use its suffix or format=",
     )
 
 

@@ -294,7 +294,7 @@ def _odd_date(texts: Any, known: Any) -> str | None:
         if join(known, kind) == TEXT:
             return str(cell)
         known = join(known, kind)
-    return None  # the cells are far moments among nanoseconds
+    return None  # far moments and nanoseconds together exceed 64 bits
 
 
 def _warn(message: str) -> None:

@@ -217,7 +217,7 @@ def _moment(word: str) -> tuple[Timestamp, bool] | None:
 def _share_a_unit(moments: Iterable[tuple[Timestamp, bool] | None]) -> bool:
     """Return whether 64 bits hold all moments in nanoseconds, or in microseconds."""
     whole = [moment[0].nanoseconds for moment in moments if moment is not None]
-    # pyarrow multiplies the seconds before it adds the rest, so both must fit
+    # pyarrow multiplies the seconds, then adds the fraction: both results must fit
     fits = all(n in _INT64 and n // 10**9 * 10**9 in _INT64 for n in whole)
     return fits or not any(n % 1000 for n in whole)
 

@@ -121,7 +121,7 @@ def refuse_twice(key: Iterable[str], names: Collection[str]) -> None:
             raise UsageError(
                 "CER0862",
                 f"PARTITION BY [{name_text(name)}] makes a second column '{name}' of the result",
-                hint="rename the attribute where the events are made",
+                hint="rename the attribute in the events",
             )
 
 

@@ -100,7 +100,7 @@ class Nested(Sequence[Any]):
 
     def __getitem__(self, index: Any) -> Any:
         if not isinstance(index, slice):
-            raise TypeError("a nested column has no values: read a path of it")
+            raise TypeError("cannot read a nested column as values: read a path into it")
         return Nested(self.column[index])
 
     def error(self, name: str) -> BadData:

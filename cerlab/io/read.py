@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _PLAIN = {bool, int, float, str, Timestamp, type(None)}
-# the number of a shape fits a byte
+# so that the number of a shape fits into one byte
 _SHAPES = 256
 """Most different sets of keys in dicts that are read by columns."""
 

@@ -192,7 +192,7 @@ def unpack(arguments: Iterable[Any], before: Records, now: Records) -> Parts:
                 if not -(1 << 63) <= each < 1 << 63:
                     raise OverflowError(f"{each} has more than 64 bits")
                 parts.append(each)
-            case np.generic() | float():  # its bits, in the first bytes of eight
+            case np.generic() | float():  # the bits of the number, padded to eight bytes
                 bits = np.asarray(each).tobytes().ljust(8, b"\0")
                 parts.append(int.from_bytes(bits, sys.byteorder, signed=True))
             case None:

@@ -142,7 +142,7 @@ def _announce(number: int | None, most: int = 0) -> None:
     """Print that a kernel is compiled: a counter on a terminal, otherwise one line."""
     text = "compiling kernels for this machine, once"
     if sys.stderr is not None and sys.stderr.isatty():
-        # more than `most` is possible: arguments of new types compile a kernel again
+        # `number` may exceed `most`: arguments of new types compile a kernel again
         text = f"{text}: {number} of at most {max(number, most)}" if number else ""
         print(f"\r\x1b[K{text}", end="", file=terminal(sys.stderr), flush=True)
     elif number == 1 and _someone_waits():

@@ -161,7 +161,7 @@ def write(name: str, payload: bytes) -> None:
             with open(handle, "wb") as file:
                 file.write(_digest(name, payload) + payload)
             Path(part).replace(folder / name)
-        except BaseException:  # a full disk, an interrupt
+        except BaseException:  # such as a full disk or an interrupt
             Path(part).unlink(missing_ok=True)
             raise
     except OSError as error:

@@ -74,7 +74,7 @@ class _Handler(SimpleHTTPRequestHandler):
 
     def do_POST(self) -> None:
         """Reply to a request of the page with JSON; other requests get an error status."""
-        # the token excludes other pages of the browser, the host name a rebound address
+        # the token excludes other pages of the browser; the host name excludes DNS rebinding
         is_own_host = self.headers.get("Host", "") == f"127.0.0.1:{self.server.server_port}"
         token = self.headers.get("X-Token", "").encode()
         length = self.headers.get("Content-Length", "")
@@ -123,7 +123,7 @@ class _Handler(SimpleHTTPRequestHandler):
     def _is_gone(self) -> bool:
         readable, _, _ = select([self.connection], [], [], 0)
         try:
-            # readable without a byte means closed; a byte of a next request stays to be read
+            # a closed connection is readable but has no byte; MSG_PEEK leaves a byte unread
             return bool(readable) and not self.connection.recv(1, MSG_PEEK)
         except OSError:
             return True

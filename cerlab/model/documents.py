@@ -227,7 +227,7 @@ def value_at(node: JsonNode) -> Value:
 def _integer(node: JsonNode) -> int:
     if not isinstance(node.value, str):
         return node.of(int)
-    # the sign is one more character
+    # a sign adds one character to the digits
     if len(node.value) > MAX_DIGITS + 1 or not re.fullmatch("-?[0-9]+", node.value):
         raise node.error(
             "CER0755", f"{node.value[:40]!r} is not an integer of {MAX_DIGITS:,} digits"

@@ -454,7 +454,7 @@ class Stream:
         columns = self._columns
         kept = None
         if columns is not None:
-            # the events have the values of nested columns
+            # reading a nested column raises BadData; its values are in the events
             with suppress(BadData):
                 kept = {name: columns[name] for name in columns}
         source = None if columns is None else columns.source

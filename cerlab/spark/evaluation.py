@@ -194,8 +194,8 @@ class Positions:
     """
 
     def __init__(self) -> None:
-        self._shift = 0  # a position minus its index, while positions are consecutive
-        self._values: Any = None  # later: the positions from index `_first` on, with room for more
+        self._shift = 0  # position minus index, while positions are consecutive
+        self._values: Any = None  # otherwise the positions from index `_first` on
         self._first = self._read = 0
 
     @property

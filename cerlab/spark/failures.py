@@ -87,7 +87,7 @@ def error_of(error: BaseException, *places: str | None) -> CerlabError:
     """
     if isinstance(error, CerlabError):
         return error
-    java = getattr(error, "java_exception", None)  # Spark's text of it is longer than Python's
+    java = getattr(error, "java_exception", None)  # its text is longer than Python's
     text = str(error if java is None else _text_of(java, error))
     if ours := _OURS.findall(text):
         code, message, hint = ours[-1]

@@ -119,7 +119,7 @@ def session(
     for name, value in (settings | dict(config or {})).items():
         builder = builder.config(name, value)
     spark = builder.getOrCreate()
-    if not BATCHES.keys() & spark.conf.getAll.keys():  # otherwise a user has set batch sizes
+    if not BATCHES.keys() & spark.conf.getAll.keys():  # keep sizes that a user has set
         set_batches(spark, BATCHES)
     return spark
 

@@ -330,7 +330,7 @@ def _together(batches: list[Any]) -> Any:
     if len(batches) == 1:
         return _in_order(batches[0])
     places = [_place(rows, 0) for rows in batches]
-    if not any(None in place for place in places):  # each task may have read a consecutive stretch
+    if not any(None in place for place in places):  # batches may be in order already
         batches = [batches[n] for n in sorted(range(len(batches)), key=places.__getitem__)]
     return _in_order(pa.Table.from_batches(batches))
 

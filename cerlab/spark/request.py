@@ -296,7 +296,7 @@ def row_names(
     if with_partition:
         raise UsageError(
             "CER0897",
-            "rows with names have the attributes of PARTITION BY as columns",
+            "rows with names already contain the attributes of PARTITION BY",
             hint=by_door("leave partition= out", "leave --partition out"),
         )
     texts = None if columns == OF_SELECT else [columns] if isinstance(columns, str) else columns
@@ -457,8 +457,7 @@ def refuse_correlated(pattern: Pattern, why: str = "they run by key, in batches"
     raise Unsupported(
         "CER0496",
         f"{_WITHOUT_PLAN[pattern.machine_kind]}; on Spark {why}",
-        hint="cerlab.spark.match supports them with PARTITION BY and position=, "
-        "cerlab.evaluate all of them",
+        hint="use cerlab.spark.match with PARTITION BY and position=, or cerlab.evaluate",
     )
 
 

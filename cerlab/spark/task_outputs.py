@@ -343,6 +343,6 @@ def _fitting(table: Any, schema: Any) -> Any:
             raise ResourceLimit(
                 "CER0619",
                 f"'{field.name}' needs more than the 64 bits of a bigint",
-                hint="Matches.aggregate has decimals; GROUP BY end and WITHIN make sums smaller",
+                hint="use Matches.aggregate, or make sums smaller by GROUP BY end or WITHIN",
             )
     return in_types(table, schema)

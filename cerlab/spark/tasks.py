@@ -514,7 +514,7 @@ def _codes(key: Any) -> tuple[Any, Any]:
         texts = [crc32(text.encode()) for text in key.dictionary.to_pylist()]
         indices = key.indices.fill_null(0).to_numpy()
         return np.array([*texts, 0], np.uint64)[indices], missing
-    if pa.types.is_floating(key.type) or pa.types.is_decimal(key.type):  # the two zeros are one
+    if pa.types.is_floating(key.type) or pa.types.is_decimal(key.type):  # -0.0 becomes 0.0
         values = key.cast(pa.float64()).fill_null(0.0).to_numpy(zero_copy_only=False) + 0.0
         return values.view(np.uint64), missing
     if pa.types.is_date32(key.type):

@@ -289,7 +289,7 @@ def _rows(
                     "CER0742",
                     f"expected the columns {', '.join(schema.names)}, got {', '.join(names)}",
                     place=DataPlace(file.place),
-                    hint="the files of a stream have the same columns",
+                    hint="all files of a stream must have the same columns",
                 )
             for part in _parts((file, open_text), _cells(schema)):
                 columns = (_values(column_of(part, f.name), f, file.place) for f in schema)

@@ -109,7 +109,7 @@ def between(phi: cel.Formula, S: Sequence[Event], i: int, j: int) -> frozenset[L
             raise Unsupported(
                 "CER0409",
                 f"SO-CEL has no {node_text(phi)}",
-                hint="remove the operator; cerlab.logic.cel has its meaning",
+                hint="remove the operator, or use cerlab.logic.cel",
             )
 
 
@@ -358,7 +358,7 @@ def _refuse(construct: str) -> NoReturn:
     raise Unsupported(
         "CER0403",
         f"there is no automaton under the *-semantics for {construct}",
-        hint="cel_to_vcea has an automaton under the semantics of CEL",
+        hint="use cel_to_vcea, which has the semantics of CEL",
     )
 
 

@@ -393,7 +393,7 @@ class Running:
         end = self.log.tell()
         self.log.seek(max(0, end - 2_000))
         lines = self.log.read().strip().splitlines()
-        # back to the end, where the process continues to write
+        # return to the end, where the process appends
         self.log.seek(0, 2)
         return f"({lines[-1][:200]})" if lines else ""
 

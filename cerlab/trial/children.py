@@ -152,8 +152,8 @@ def pycer() -> None:
         serve(version, pycer_reply)
 
 
-# Flink SQL: the tables of a batch are rows of one file, distinguished by their number c; each query
-# is one operator with its tables as partitions, and all are one job.
+# Flink SQL: one job evaluates a batch. Its tables are rows of one file, and their number is the
+# column c; each query is one operator, with its tables as partitions.
 
 FLINK_OPTIONS = {
     "parallelism.default": "1",
@@ -273,7 +273,7 @@ def flink() -> None:
         environments: list[Flink] = []
 
         def engine() -> Flink:
-            if not environments:  # a restarted process gets a batch immediately
+            if not environments:  # after a restart, nobody asks for the version first
                 environments.append(Flink(folder))
             return environments[0]
 
@@ -368,7 +368,7 @@ def sql(kind: str, place: str | None = None) -> None:
     runners: list[tuple[Callable[[], str], Run]] = []
 
     def engine() -> tuple[Callable[[], str], Run]:
-        if not runners:  # a restarted process gets a question immediately
+        if not runners:  # after a restart, nobody asks for the version first
             runners.append(runner(kind, place))
         return runners[0]
 

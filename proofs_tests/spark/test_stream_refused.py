@@ -197,7 +197,7 @@ def test_queries_that_keep_more_than_one_window_are_refused_by_name(
     frame = arriving(spark, tmp_path)
     with pytest.raises(cerlab.Unsupported, match=f"CER0496.*{part}") as refused:
         cerlab.spark.match_stream(frame, f"SELECT * WHERE {text}", position="id", lateness=LATENESS)
-    assert refused.value.hint.startswith("cerlab.spark.match supports them with PARTITION BY")
+    assert refused.value.hint.startswith("use cerlab.spark.match with PARTITION BY")
 
 
 def test_a_watermark_beside_lag_is_refused_by_name(spark: Any, tmp_path: Path) -> None:

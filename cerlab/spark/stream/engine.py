@@ -413,7 +413,7 @@ def number_keys(
     expect((codes[:before] == np.arange(before)).all(), "equal keys")
     fresh = codes[before:]
     values, first = np.unique(fresh, return_index=True)
-    new = first[values >= before]  # numbers follow the order of first rows, so these do too
+    new = first[values >= before]  # in the order of their numbers
     rows = pa.table(list(columns), names=keys.column_names).take(pa.array(new, pa.int64()))
     return fresh, pa.concat_tables([keys, rows]).combine_chunks()
 

@@ -225,7 +225,7 @@ def row_counts(progress: Mapping[str, Any]) -> dict[str, float]:
 def _metrics(row: Any) -> dict[str, Any]:
     """Return observed metrics by name."""
     cells: dict[str, Any] = row.asDict()
-    if "schema" in cells:  # Spark Connect returns rows in this form
+    if "schema" in cells:  # Spark Connect returns names and values
         names = (field["name"] for field in cells["schema"]["fields"])
         cells = dict(zip(names, cells["values"], strict=True))
     return cells

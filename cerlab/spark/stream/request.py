@@ -137,7 +137,7 @@ def stream_request_of(
     if axis is not None:
         clock, kind = clock_of(source, next(iter(_in_time(plan)), None), axis)
         if isinstance(plan.throttle, AttributeWindow | TimeWindow):
-            # rows of one rounded time are in the order of positions, and that of times may differ
+            # times that round to one double are ordered by position, not by their exact value
             check_decimals(source, [axis.attribute], "THROTTLE")
     order = order_of_job(source, position, axis, kind, lateness, options)
     choice = _choice(plan, options.get("mode"))

@@ -155,7 +155,7 @@ def _time_of(pattern: RowPattern, binding: Binding, position: str) -> str:
     if any(item.descending for item in items) or (names[1:] and names[1:] != [position]):
         raise Unsupported(
             "CER0494",
-            "the rows of a stream are read by one time, in ascending order, and by position",
+            "a stream of rows needs ORDER BY one time, ascending, then at most the position",
             hint=f"ORDER BY {names[0]}",
         )
     return names[0]

@@ -401,7 +401,7 @@ class BucketStep:
         if not rows.num_rows:
             return
         sequence = rows.column("sequence").to_numpy()
-        # a run of registers needs no codes: each sequence is a key
+        # runs with registers need no key numbers: each of their sequences is one key
         numbers_keys = self.job.plan and not self.job.by_key
         codes = self._number_keys(rows) if numbers_keys else sequence
         columns = engine_columns(rows, self.job.attributes)

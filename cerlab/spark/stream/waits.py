@@ -47,7 +47,7 @@ def why_not_by_watermark(pattern: Pattern, *, ends: bool) -> str | None:
         return "on streams they need WITHIN with a length of time"
     if plan.limit is not None:
         return "on streams they need all answers of an end, without LIMIT"
-    # THROTTLE filters the ends of all windows
+    # without THROTTLE, which filters the ends after all windows are evaluated
     if (reason := why_not(replace(plan, throttle=None), Mode.RANGES)) is not None:
         return f"on streams they are evaluated window by window: {reason}"
     lengths = (plan.window, plan.throttle, *windows(formula))
