@@ -18,11 +18,11 @@ from cerlab.errors import BadData
 from cerlab.evaluate.evaluators import Automaton, Compiled, CompiledTecs, Lists, Tecs
 from cerlab.evaluate.protocol import Evaluator, number_of
 from cerlab.evaluate.runs import Replay, pattern_digest
-from cerlab.logic.cel.syntax import waits
+from cerlab.logic.cel.syntax import waits, windows
 from cerlab.logic.ceql.syntax import partition_attributes
 from cerlab.model.answer import ComplexEvent, Valuation
 from cerlab.model.clauses import Consume, TimeWindow, Window
-from cerlab.model.stream import Stream, TimeAxis, Until, axis_for
+from cerlab.model.stream import Stream, TimeAxis, Until, axis_for, axis_of_windows
 
 if TYPE_CHECKING:
     from cerlab.engine.answers import AnswerBatch
@@ -66,9 +66,9 @@ class Throttled(Evaluator):
         inner = self._inner.on(stream)
         # running event by event avoids listing the answers of other ends
         if isinstance(inner, Automaton | Tecs | Lists):
-            run = self._around(
-                inner.run(stream.time), axis_for(self._throttle, stream, stream.time)
-            )
+            phi, window = self.pattern.ast.formula, self.pattern.ast.window
+            time = axis_of_windows((*windows(phi), window, self._throttle), stream)
+            run = self._around(inner.run(time), time)
             return chain.from_iterable(run.push(stream))
         from cerlab.engine.answers import BatchedAnswers  # NumPy loads here
 

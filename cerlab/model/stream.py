@@ -165,7 +165,7 @@ def axis_for(
     return TimeAxis(names[0]) if names else None
 
 
-def axis_of_windows(windows: Iterable[Window], stream: Stream) -> TimeAxis | None:
+def axis_of_windows(windows: Iterable[Window | None], stream: Stream) -> TimeAxis | None:
     """Return the axis of a stream; if it is None and a window needs one, the `only_timestamp`."""
     timed = next((window for window in windows if isinstance(window, TimeWindow)), None)
     return axis_for(timed, stream, stream.time)

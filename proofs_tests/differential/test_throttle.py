@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -200,3 +202,15 @@ def test_laws(rng: Random) -> bool:
     assert given[:1] == every[:1], "the first is given"
     assert {V.end for V in query_valuations(sample.ast, sample.stream)} == ends
     return len(given) < len(every)
+
+
+@pytest.mark.parametrize("evaluator", ["auto", "tecs", "compiled", "reference"])
+@pytest.mark.parametrize("length", ["1 SECONDS", "1 [n]"])
+@pytest.mark.parametrize("formula", ["A WITHIN 1 SECONDS", "(A WITHIN 1 SECONDS)", "A"])
+def test_the_only_timestamp_is_the_time_of_every_window(
+    formula: str, length: str, evaluator: Any
+) -> None:
+    events = [{"type": "A", "n": n, "t": datetime(2024, 1, 1, 0, 0, n)} for n in range(4)]
+    query = f"SELECT * WHERE {formula} THROTTLE {length}"
+    answers = cerlab.evaluate(query, events, evaluator=evaluator)
+    assert [m.end for m in answers] == [0, 1, 2, 3]
