@@ -29,7 +29,7 @@ from cerlab.errors import UsageError, nearest
 from cerlab.fuzz import CEL, CLAUSES, FAMILY, Progress, Summary, engine, fuzz, wanted
 from cerlab.testing import ATTRIBUTES, SMALL
 from cerlab.testing.features import FEATURES as OF_QUERIES
-from cerlab.testing.features import TIMED
+from cerlab.testing.features import LIMITS, TIMED, USUAL
 from cerlab.trial import ADAPTERS, FAULTS, Trial, Verdict, adapter, conformance, trial
 from cerlab.trial.adapters import DEFAULT, PACKAGES, Absent, Adapter
 from cerlab.trial.report import cause_text, write_report
@@ -54,7 +54,7 @@ Streams are short, with types A, B, C and attributes v, w, k and t (the time in 
   of formulas    {" ".join(CEL)}
   of the family  {" ".join(FAMILY)}
   of time        {" ".join(TIMED)}
-  of queries     {"  ".join(CLAUSES)}
+  of queries     {"  ".join((*CLAUSES, *LIMITS))}
 
 By default, features of formulas and of queries are tested. If the engine refuses a query, each of
 its features is tested alone; a feature that is refused alone is not used again. The last line names
@@ -75,7 +75,7 @@ def run_fuzz(arguments: argparse.Namespace) -> int:
             raise UsageError(
                 "CER0853", f"expected a number from 1 for --{name}", hint="see cerlab fuzz --help"
             )
-    takes = frozenset((*CEL, *CLAUSES)) if arguments.takes is None else wanted(arguments.takes)
+    takes = frozenset(USUAL) if arguments.takes is None else wanted(arguments.takes)
     values = ATTRIBUTES if arguments.values == "all" else SMALL
     shape = type(values)(arguments.depth, arguments.events, values.rich)
     with (

@@ -26,7 +26,7 @@ ON_DEMAND = ("count", "warnings", "verdict", "why")
 Counts are among them because an engine that lists 2^40 answers reaches its time limit.
 """
 
-FEATURES = (*OF_QUERIES, *GROUPS, "LIMIT", "THROTTLE", "moments", *ON_DEMAND)
+FEATURES = (*OF_QUERIES, *GROUPS, "moments", *ON_DEMAND)
 """Features that an engine may lack: of queries, times in events, and kinds of replies."""
 
 REPLIES = {

@@ -34,6 +34,7 @@ from cerlab.testing.features import (
     COMPOSITE,
     FAMILY,
     FEATURES,
+    USUAL,
     features,
     wanted,
 )
@@ -112,7 +113,7 @@ def fuzz(
     *,
     cases: int = 1_000,
     seed: int = 0,
-    takes: frozenset[str] = frozenset((*CEL, *CLAUSES)),
+    takes: frozenset[str] = frozenset(USUAL),
     shape: Shape = SMALL,
     watch: Progress = lambda summary: None,
 ) -> Summary:
@@ -188,7 +189,7 @@ def _case(
         query = random_query(rng, shape)
         if not (atomic or features(query) & COMPOSITE):
             continue
-        events = tuple(random_events(rng, query.formula, shape))
+        events = tuple(random_events(rng, query.formula, shape, query=query))
         if any(value != value for event in events for value in event.attributes.values()):
             continue  # JSON has no NaN
         try:

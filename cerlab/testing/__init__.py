@@ -81,7 +81,7 @@ from cerlab.testing.choices import (
     strategy,
 )
 from cerlab.testing.events import COLUMNS, columns_of, random_events
-from cerlab.testing.features import CEL, CLAUSES, FAMILY, TIMED, wanted
+from cerlab.testing.features import FAMILY, TIMED, USUAL, wanted
 from cerlab.testing.groups import random_group_condition
 from cerlab.testing.rows import random_row_pattern, random_row_table
 from cerlab.testing.sremo import (
@@ -201,7 +201,7 @@ def cases(
     hint: did you mean 'OR'?
     """
     family = FAMILY if shape.family else ()
-    usual = (*CEL, *CLAUSES, *family, *(TIMED if shape.timed else ()))
+    usual = (*USUAL, *family, *(TIMED if shape.timed else ()))
     takes = (wanted(with_) or frozenset(usual)) - wanted(without)
     any_case = _strategy(_case, replace(shape, sparse=not shape.typed, takes=takes), times=times)
     return _strategy(_useful_case, *(any_case.filter(each) for each in (_is_taken, *_GOALS)))
@@ -248,7 +248,7 @@ def _case(rng: Choices, shape: Shape, *, times: bool) -> case.Case:
     every = COLUMNS if shape.allows(">") or shape.allows("FROM") else COLUMNS - {"stream"}
     columns = every if shape.typed or likely(rng, 0.1) else columns_of(whole)
     query = with_parts_left_out(rng, whole)
-    events = _stream(rng, whole.formula, shape, columns, columns_of(query))
+    events = _stream(rng, whole, shape, columns, columns_of(query))
     rows = [as_dict(event) for event in events]
     # a stream has one time axis, so windows are not partly by t and partly in seconds
     lengths = (query.window, query.throttle, *windows(query.formula))
@@ -265,15 +265,14 @@ _KEPT = 0.97
 
 
 def _stream(
-    rng: Choices, phi: Formula, shape: Shape, columns: frozenset[str], read: frozenset[str]
+    rng: Choices, query: CeqlQuery, shape: Shape, columns: frozenset[str], read: frozenset[str]
 ) -> list[Event]:
     """Return a random stream; irrelevant events, and columns outside `read`, shrink away.
 
     Events are drawn and then removed, so that removing one keeps the draws of the others unchanged.
     """
-    events = [
-        each for each in random_events(rng, phi, shape, columns=columns) if likely(rng, _KEPT)
-    ]
+    drawn = random_events(rng, query.formula, shape, columns=columns, query=query)
+    events = [each for each in drawn if likely(rng, _KEPT)]
     # one draw for each column, read or not: otherwise dropping a part of the query would add draws
     left_out = {name for name in sorted(columns) if not likely(rng, _KEPT)} - read
     if shape.typed:
@@ -343,9 +342,10 @@ def streams(
         shape: The size and the variety of the streams.
         times: Events have a time t, a whole number, besides the attributes v, w and k.
     """
-    read = columns_of(CeqlQuery(phi)) | ({"t"} if times else frozenset())
+    query = CeqlQuery(phi)
+    read = columns_of(query) | ({"t"} if times else frozenset())
     columns = COLUMNS if times else COLUMNS - {"t"}
-    return _strategy(_stream, phi, replace(shape, sparse=True), columns, read)
+    return _strategy(_stream, query, replace(shape, sparse=True), columns, read)
 
 
 @keywords_by_name
@@ -390,14 +390,20 @@ T = TypeVar("T")
 def _strategy(
     generate: Callable[Concatenate[Choices, P], T], *args: P.args, **kwargs: P.kwargs
 ) -> SearchStrategy[T]:
-    return strategy(_quietly, generate, args, kwargs)
+    from hypothesis.strategies import deferred
+
+    def loaded() -> SearchStrategy[T]:
+        _load()
+        return strategy(_quietly, generate, args, kwargs)
+
+    # `given` evaluates it before it measures the first draw, which may take a second
+    return deferred(loaded)
 
 
 def _quietly(rng: Choices, generate: Callable[..., T], args: Any, kwargs: Any) -> T:
     """Generate a value with cerlab's warnings off until the example of hypothesis ends."""
     from hypothesis.control import cleanup
 
-    _load()
     # the first draw of an example sets the filter, and its cleanup restores the previous filters
     if ("ignore", None, CerlabWarning, None, 0) not in warnings.filters:
         catching = warnings.catch_warnings()
@@ -409,7 +415,7 @@ def _quietly(rng: Choices, generate: Callable[..., T], args: Any, kwargs: Any) -
 
 @cache
 def _load() -> None:
-    """Load printers and libraries now, so that the first example meets its deadline."""
+    """Load printers and libraries before the first example, whose time hypothesis limits."""
     from hypothesis.vendor.pretty import for_type_by_name
 
     from cerlab import evaluate
@@ -419,7 +425,10 @@ def _load() -> None:
 
     for kind in (*get_args(Formula), Event):
         for_type_by_name(kind.__module__, kind.__name__, print_call)
-    example = case.Case("A FILTER A[v LIKE 'a']", [{"type": "A", "v": "a"}])
+    example = case.Case(
+        "SELECT * WHERE A FILTER A[v LIKE 'a'] LIMIT 1 THROTTLE 1 [t]",
+        [{"type": "A", "v": "a", "t": 0}],
+    )
     # evaluate once now: if cerlab is under test, its first call may exceed the deadline
     assert evaluate(example.query, example.events) == example.answers
 

@@ -140,7 +140,7 @@ _TIMED = ("within", "within", "wait", "lookback")
 
 
 _WEIGHTS = {
-    "seq": 4,
+    "seq": 7,
     "plus": 4,
     "filter": 4,
     "and": 4,
@@ -150,7 +150,7 @@ _WEIGHTS = {
     "concat": 2,
     "star": 2,
     "all": 2,
-    "unless": 2,
+    "unless": 4,
     "select": 2,
     "within": 2,
     "as": 1,
@@ -205,7 +205,10 @@ def random_formula(rng: Choices, shape: Shape = ATTRIBUTES) -> Formula:
         case "all":
             return cel.All(random_formula(rng, smaller), random_formula(rng, smaller))
         case "unless":
-            return cel.Unless(random_formula(rng, smaller), random_formula(rng, smaller))
+            # a right side of several events rarely lies inside an answer of the left one
+            left, right = random_formula(rng, smaller), replace(smaller, depth=0)
+            right = right if likely(rng, 0.6) else smaller
+            return cel.Unless(left, random_formula(rng, right))
         case "select":
             strategies = [each for each in Strategy if shape.allows(f"{each.value}()")]
             return cel.Select(rng.choice(strategies), random_formula(rng, smaller))
@@ -398,10 +401,10 @@ def random_query(rng: Choices, shape: Shape = ATTRIBUTES, *, times: bool = True)
     strategies = [each for each in Strategy if shape.allows(each.value)]
     if likely(rng, 0.2) and strategies:
         query = replace(query, strategy=rng.choice(strategies))
-    if likely(rng, 0.1) and shape.allows("FROM"):
+    if likely(rng, 0.15) and shape.allows("FROM"):
         query = replace(query, streams=("S",) if likely(rng, 0.5) else ("S", "T"))
-    if likely(rng, 0.25) and shape.allows("PARTITION BY"):
-        brackets = ((("k",),), (("k",),), (("k",), ("v",)), (("k", "v"),))
+    if likely(rng, 0.3) and shape.allows("PARTITION BY"):
+        brackets = ((("k",),), (("k",), ("v",)), (("k", "v"),))
         query = replace(query, partition=rng.choice(brackets))
     windows = _random_windows(rng, shape, times=times) if likely(rng, 0.4) else []
     if windows:
@@ -409,10 +412,22 @@ def random_query(rng: Choices, shape: Shape = ATTRIBUTES, *, times: bool = True)
     if likely(rng, 0.6 if query.partition else 0.2) and shape.allows("CONSUME BY"):
         policies = (Consume.ANY, Consume.ANY, Consume.PARTITION)
         query = replace(query, consume=rng.choice(policies))
+    # most evaluators refuse LIMIT or THROTTLE, so suites of many evaluators do not draw them
+    if shape.takes is not None:
+        query = _limited(rng, query, shape.takes)
     if query.partition and query.consume.crosses_partitions and cel.waits(formula):
         # the first key to consume would depend on the clock, so this combination is an error
         query = replace(query, consume=Consume.PARTITION)
     return query if times else on_one_axis(query, times=False)
+
+
+def _limited(rng: Choices, query: CeqlQuery, takes: frozenset[str]) -> CeqlQuery:
+    """Return the query with LIMIT or THROTTLE in some draws."""
+    if "LIMIT" in takes and likely(rng, 0.15):
+        query = with_limit(query, rng.choice((1, 1, 2)))
+    if "THROTTLE" in takes and likely(rng, 0.1):
+        query = replace(query, throttle=AttributeWindow(rng.choice((1, 2, 4)), "t"))
+    return query
 
 
 def _random_windows(
@@ -440,7 +455,10 @@ def with_parts_left_out(rng: Choices, query: CeqlQuery) -> CeqlQuery:
     plain = CeqlQuery(_with_parts_left_out(rng, query.formula))
     clauses = {
         name: getattr(query, name)
-        for name in ("items", "strategy", "streams", "partition", "window", "consume")
+        for name in (
+            *("items", "strategy", "streams", "partition"),
+            *("window", "consume", "limit", "throttle"),
+        )
         if getattr(query, name) != getattr(plain, name) and likely(rng, _KEPT)
     }
     return replace(plain, **clauses)

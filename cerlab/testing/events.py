@@ -56,11 +56,13 @@ def random_events(
     shape: Shape = ATTRIBUTES,
     *,
     columns: frozenset[str] = COLUMNS,
+    query: CeqlQuery | None = None,
 ) -> list[Event]:
     """Return a stream with events that match the formula, among random events.
 
     Its events have the `columns`: attributes v and w, a key k, a time t that never decreases, and
-    the stream. Sometimes a second word is interleaved, and k distinguishes the two.
+    the stream. Sometimes a second word is interleaved, and k distinguishes the two. FROM and
+    PARTITION BY of a `query` with the formula make streams and keys of two attributes differ.
     """
     word = _word(rng, phi, shape, columns) if likely(rng, 0.97) else []
     first = _with_noise(rng, word, shape, columns)
@@ -73,6 +75,10 @@ def random_events(
             for k, word in enumerate(words)
         )
         pairs = _interleave(rng, zero, one)
+    keys = () if query is None else partition_attributes(query)
+    if len(keys) > 1 and likely(rng, 0.9):
+        pairs = [(each, dict(zip(keys, rng.choice(_CROSSED), strict=True))) for each, _ in pairs]
+    named = 0.6 if query is not None and query.streams else 0.3
     time: int | float = 0
     steps = (0, 0.1, 0.5, 1, 1.1) if shape.fractions else (0, 1, 1, 2)
     events = []
@@ -82,11 +88,14 @@ def random_events(
             time += rng.choice(steps)
             attributes["t"] = time
         stream = event.stream
-        if stream is None and "stream" in columns and (likely(rng, 0.3) or shape.typed):
+        if stream is None and "stream" in columns and (likely(rng, named) or shape.typed):
             stream = rng.choice(STREAMS)
         events.append(Event(event.type, {**attributes, **key}, stream))
     return events
 
+
+_CROSSED = ((0, 1), (0, 1), (1, 0), (1, 0), (0, 0), (0, 0), (None, 0))
+"""Keys of two attributes that differ in one of them, or in their order."""
 
 _Keyed: TypeAlias = Sequence[tuple[Event, Mapping[str, Value]]]
 

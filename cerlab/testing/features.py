@@ -43,11 +43,19 @@ CLAUSES = (
 """Clauses of a query, such as strategies, and WITHIN in events, in time and by attribute."""
 
 
+LIMITS = ("LIMIT", "THROTTLE")
+"""Clauses that keep few answers; `random_query` draws them only for a shape that names them."""
+
+
+USUAL = (*CEL, *CLAUSES, *LIMITS)
+"""Features that `cases` and ``cerlab fuzz`` use by default."""
+
+
 COMPOSITE = frozenset((";", ":", "+", ":+", "{n}", ":{n}", "OR", "AND", "ALL", "UNLESS"))
 """Operators that combine parts, or repeat a part."""
 
 
-FEATURES = (*CEL, *FAMILY, *TIMED, *CLAUSES)
+FEATURES = (*CEL, *FAMILY, *TIMED, *CLAUSES, *LIMITS)
 
 
 ALONE: dict[str, str] = {
@@ -81,6 +89,8 @@ ALONE: dict[str, str] = {
     **{each: f"SELECT {each} * WHERE A" for each in ("STRICT", "NEXT", "LAST", "MAX")},
     "SELECT": "SELECT A WHERE A",
     "FROM": "SELECT * FROM S WHERE A",
+    "LIMIT": "A LIMIT 1",
+    "THROTTLE": "A THROTTLE 1 [t]",
 }
 """A query for each feature that has this feature and as few others as possible."""
 
@@ -182,3 +192,7 @@ def _clauses(query: CeqlQuery) -> Iterator[str]:
             assert_never(query.window)
     if query.consume is not Consume.NONE:
         yield "CONSUME BY"
+    if query.limit is not None:
+        yield "LIMIT"
+    if query.throttle is not None:
+        yield "THROTTLE"

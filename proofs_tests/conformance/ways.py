@@ -130,10 +130,6 @@ def needs_of(case: Case) -> tuple[str, ...]:
     except cerlab.CerlabError:
         return ()
     found = {*features(query)}
-    if query.limit is not None:
-        found.add("LIMIT")
-    if query.throttle is not None:
-        found.add("THROTTLE")
     values = [value for row in case.rows for value in row.values()]
     if any(isinstance(value, Timestamp | Duration) for value in values):
         found.add("moments")

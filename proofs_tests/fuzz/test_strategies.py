@@ -155,19 +155,21 @@ def test_sorted_positions_are_compared_as_the_page_says() -> None:
         exec(snippet, {"case": case, "my_engine": lambda *asked: positions(*asked) * 2})
 
 
-def test_no_example_loads_packages_which_takes_longer_than_a_deadline() -> None:
-    """In a new process, where the first example is the first call of cerlab."""
+def test_no_draw_and_no_example_loads_packages() -> None:
+    """In a new process, where the first example is the first call of cerlab.
+
+    Loading takes seconds on a slow machine; Hypothesis allows an example 0.2 s and the draws 1 s.
+    """
     code = """
 import sys, warnings, cerlab
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings, strategies
 from cerlab.testing import cases
 
 warnings.simplefilter("error")
 
-@settings(deadline=None, max_examples=5)
-@given(cases())
-def test(case):
-    loaded = len(sys.modules)
+@settings(deadline=None, max_examples=5, suppress_health_check=[HealthCheck.too_slow])
+@given(strategies.builds(lambda: len(sys.modules)), cases())
+def test(loaded, case):
     assert cerlab.evaluate(case.query, case.events) == case.answers
     assert len(sys.modules) - loaded < 5
 

@@ -10,11 +10,13 @@ from itertools import combinations
 from pathlib import Path
 from typing import TypeAlias
 
-from cerlab.fuzz import FEATURES
+from cerlab.testing.features import CEL, CLAUSES, FAMILY, TIMED
 from proofs_tests.pairs.search import Tally
 from proofs_tests.pairs.ways import SECONDS, WAYS
 
 Pair: TypeAlias = tuple[str, str]
+
+FEATURES = (*CEL, *FAMILY, *TIMED, *CLAUSES)
 
 ONE_OF = (
     frozenset(("STRICT", "NEXT", "LAST", "MAX")),
