@@ -182,9 +182,8 @@ def spark_frame(frame: Any) -> DataFrame:
         spark: DataFrame = frame
         return spark
     names = list(frame.index.names)
-    with catch_warnings(
-        action="ignore"
-    ):  # Spark warns otherwise: "an index without a name is dropped"
+    # Spark warns otherwise: "an index without a name is dropped"
+    with catch_warnings(action="ignore"):
         has_names = all(isinstance(name, str) and name not in frame.columns for name in names)
         of_pandas: DataFrame = frame.to_spark(index_col=names if has_names else None)
     return of_pandas
