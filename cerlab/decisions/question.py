@@ -71,7 +71,7 @@ class Verdict:
 
 
 class Question:
-    """A question about two machines, decided key by key; the second may have no answers."""
+    """A question about one or two queries, decided for each key by their machines."""
 
     def __init__(self, queries: Sequence[Pattern], sides: tuple[Side, ...]) -> None:
         self.queries = queries

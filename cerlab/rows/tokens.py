@@ -366,7 +366,7 @@ class Cursor:
         return at
 
     def at_sign(self, kind: TokenType, ahead: int = 0) -> bool:
-        """Return whether a sign comes next."""
+        """Return whether the token `ahead` places further is a given sign, such as a bracket."""
         token = self.token(ahead)
         return token is not None and token.token_type == kind
 

@@ -57,7 +57,7 @@ class EndsIn:
         return first, stop
 
     def holds_group(self, first: int, last: int, unit: int) -> bool:
-        """Return whether a row group between two times, in steps of `unit`, may be read."""
+        """Return whether rows from time `first` to `last`, in steps of `unit`, may be needed."""
         return last * unit >= self.reads and first * unit < self.stop
 
     def is_before(self, last: int, unit: int) -> bool:

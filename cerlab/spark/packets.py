@@ -106,7 +106,7 @@ def packets_of_cuts(
 def _by_run(
     batches: Iterable[Any], assignment: RangeAssignment, size: int
 ) -> Iterator[tuple[int, Any]]:
-    """Yield the rows by the run of the first pass that contains them, as `_pieces` does."""
+    """Yield the rows by the run (a stretch of rows that one task reads) that contains them."""
     for table in tables_of(batches, size):
         for run, piece in _pieces(table, assignment.first[1:]):
             first, last = _ends(piece)

@@ -85,7 +85,7 @@ class Request:
 
     @property
     def job(self) -> Job:
-        """The job of the tasks, which get only events of streams in FROM."""
+        """The part of the request that tasks need; they receive only events of streams in FROM."""
         plan = plan_to_bytes(replace(self.plan, streams=()))
         names, ends = self.names, self.ends
         return Job(plan, self.time, self.attributes, self.with_partition, names, ends)

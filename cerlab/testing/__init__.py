@@ -404,7 +404,7 @@ def _quietly(rng: Choices, generate: Callable[..., T], args: Any, kwargs: Any) -
     """Generate a value with cerlab's warnings off until the example of hypothesis ends."""
     from hypothesis.control import cleanup
 
-    # the first draw of an example sets the filter, and its cleanup restores the previous filters
+    # the first draw of an example mutes warnings; hypothesis's cleanup restores the filters
     if ("ignore", None, CerlabWarning, None, 0) not in warnings.filters:
         catching = warnings.catch_warnings()
         catching.__enter__()

@@ -133,7 +133,7 @@ def _contender(machine: StrategyCea, state: Contender) -> str:
 
 
 def _rivals(machine: StrategyCea, rivals: Rivals) -> str:
-    """Return the better and worse rivals as text; a rival that has not started is ``n``."""
+    """Return the states of better and worse runs as text; ``n`` is the state before a start."""
     parts = (("better", rivals.better), ("worse", rivals.worse))
     return "".join(f", {name} {states_text(S, machine.cea.states)}" for name, S in parts if S)
 

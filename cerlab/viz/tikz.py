@@ -134,7 +134,7 @@ def machine_tikz(
     rankdir: str | None = None,
     size: tuple[float, float] | None = None,
 ) -> str:
-    r"""Return the machine as a ``tikzpicture``; states and edges have the labels of other pictures.
+    r"""Return the machine as a ``tikzpicture``, with the labels that its SVG picture has.
 
     Args:
         A: A machine, deterministic machine or transducer.

@@ -130,7 +130,7 @@ def test_what_is_no_number_of_an_answer() -> None:
         none[0]
     with pytest.raises(IndexError, match="no answers to draw from"):
         none.sample(1, seed=0)
-    with pytest.raises(cerlab.UsageError, match="-1 answers"):
+    with pytest.raises(cerlab.UsageError, match="at least 0 answers, got -1"):
         matches.sample(-1, seed=0)
     assert none.sample(0, seed=0) == matches.sample(0) == []
     with pytest.raises(TypeError):

@@ -165,11 +165,14 @@ def agrees(case: Case, rng: Random, aggregate: Aggregate = of_matches) -> bool:
 
 
 def lengths_of(stream: Stream) -> list[tuple[str, Sequence[Any]]]:
-    """The units that the length of a stream is told in, and the place of each event there."""
+    """The units that the length of a stream is told in, and the place of each event there.
+
+    The first value is compared with itself, because NaN is no place.
+    """
     lengths: list[tuple[str, Sequence[Any]]] = [("EVENTS", range(len(stream)))]
     for name in usable(stream):
         values: Sequence[Any] = values_of(stream.columns[name], name)
-        if None not in values and all(a <= b for a, b in pairwise(values)):
+        if None not in values and all(a <= b for a, b in pairwise([*values[:1], *values])):
             lengths.append((f"[{name}]", values))
             if stream.time is not None and stream.time.attribute == name:
                 assert stream.time.unit is TimeUnit.S

@@ -305,7 +305,9 @@ def test_a_session_where_filters_compare_labels_under_a_strategy() -> None:
         {"end": end, "count": n} for end, n in Counter(a.end for a in answers).items()
     ]
     assert len(answers) == 2
-    with pytest.raises(cerlab.Unsupported, match="which answers MAX leaves inside the window"):
+    with pytest.raises(
+        cerlab.Unsupported, match="depends on the answers that MAX selects inside WITHIN"
+    ):
         cerlab.parse_query(f"{text} CONSUME BY ANY").aggregating()
 
 

@@ -151,7 +151,14 @@ _REACH_OF_ANSWERS = wait_sequences.reach_of_answers
 _WITH_GIVEN = ThrottledSequences._with_given
 _INIT = ThrottledSequences.__init__
 
-THROTTLED = on_seeds(lambda rng: in_any_order(rng, throttle.throttled(typed_case)), 300)
+
+def in_any_order_with_throttle(rng: Random) -> bool:
+    return in_any_order(rng, throttle.throttled(typed_case))
+
+
+THROTTLED = on_seeds(in_any_order_with_throttle, 300)
+RARE_THROTTLED = Judge(lambda n: in_any_order_with_throttle(Random(600 + n)), 100)
+"""Seeds around 613: one case in 136 has a key that is silent in a micro-batch after its alarm."""
 
 MUTANTS = [
     mutant(ROW_SEEDS, RowSequences, "resume", no_states),
@@ -165,7 +172,7 @@ MUTANTS = [
     mutant(SEEDS, keys, "_codes", two_zeros),
     mutant(THROTTLED, ThrottledSequences, "keep", no_end_is_kept),
     mutant(THROTTLED, ThrottledSequences, "__init__", without_counts),
-    mutant(THROTTLED, ThrottledSequences, "_with_given", silent_keys_forget),
+    mutant(RARE_THROTTLED, ThrottledSequences, "_with_given", silent_keys_forget),
     mutant(
         Judge(of_a_look_back_past_its_window, 1),
         wait_sequences,

@@ -136,7 +136,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], cli: Cl
     assert main([*command, "--positions", "0,1"]) == main(command) == 0
     capsys.readouterr()
     document = json.loads(cli(*command, "--positions", "0", "--format", "json", status=1).out)
-    assert document["reasons"] == ["B is to take one more row, and none is asked"]
+    assert document["reasons"] == ["B has to take one more row, and none is given"]
     assert main([*command, "--start", "0", "--positions", "0"]) == 2
 
 

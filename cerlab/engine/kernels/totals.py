@@ -89,7 +89,7 @@ def total_ends(
     begin, move, settles = moves.begin, moves.move, counters[SETTLES] != 0
     # a run that starts now belongs to no group yet
     one = Layout(1, 1, layout.least, layout.at)
-    # with one number of one limb per start, no loop over rows, which would double the cost
+    # one number of 64 bits per start needs no loop over rows, which would double the cost
     plain = width == 1 and not options.by_start
     # two stacks need sums over all starts, and a single group
     many = not settles and not options.by_start and layout.groups == 1

@@ -433,7 +433,7 @@ class Horizon:
 
 
 class _Times:
-    """The times inside a window in time, up to the last event."""
+    """A clock that gives, for each event, the first position within a window in time."""
 
     def __init__(self, window: AttributeWindow) -> None:
         self._clock: Clock = clock_for(window, None)

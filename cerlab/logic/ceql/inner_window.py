@@ -78,7 +78,7 @@ def counted_in_window(query: CeqlQuery, phi: cel.Filter) -> tuple[pred.OfGroup, 
 
 
 def _bounded_or_divided(condition: Condition) -> tuple[pred.OfGroup, ...]:
-    """Return the counts of the first comparison that bounds a count or computes with several."""
+    """Return the counts in the first comparison that bounds a count, or computes with counts."""
     for each in atomics(condition):
         if not isinstance(each, Correlation):
             continue
