@@ -201,8 +201,8 @@ def _negation(body: sre.Sremo, around: _Surroundings) -> Srt:
     """Return the transducer of the strings that `body` does not match (SRT Sec. 5.2; SRT Cor. 43).
 
     A body that reads no register which it has written is determinised directly. Any other is
-    unrolled, up to the length of its strings or of the slice; then it has registers of its own, and
-    reads in others what they held when the negation began.
+    unrolled, up to the length of its strings or of the slice; then its registers are separate,
+    and it reads from the other registers the values that they held when the negation began.
     """
     # marks inside a negation are not marks of the match, so windows on marks do not bound them
     alone = replace(around, slice=Slice(around.slice.longest))

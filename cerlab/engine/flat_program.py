@@ -1,7 +1,7 @@
 """A whole machine as flat arrays, which the kernels of window scans and of totals run.
 
 Symbols with the same effect are one *action*. An action lists only what it changes: most events
-change little, and those that change nothing are not read at all.
+change little, and events that change nothing are not read.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Filters tested on valuations one by one, for queries whose filters no machine supports.
 
 A machine lists the valuations of the formula without the filters. The valuations of one end are
-tested together, before the projection of SELECT; strategy, window and CONSUME BY act on those that
-pass.
+tested together, before the projection of SELECT; strategy, window and CONSUME BY act on the
+valuations that pass.
 """
 
 from __future__ import annotations

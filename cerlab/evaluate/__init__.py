@@ -47,7 +47,7 @@ def answers_of(
     """Yield the answers of one evaluator as they are found, by end unless `any_order`.
 
     `way` is the name of the evaluator, or a result of `choose`. If the evaluator does not support
-    the pattern, raise `Unsupported` with the names of those that do.
+    the pattern, raise `Unsupported` with the names of the evaluators that support it.
     """
 
     def takers() -> Sequence[str]:
@@ -79,7 +79,7 @@ def answers_of(
 def valuations_of(pattern: AnyPattern, stream: Stream, name: str = AUTO) -> Iterator[Valuation]:
     """Yield the valuations of one evaluator by end, as they are found.
 
-    If the evaluator has no labels, raise `Unsupported` with the names of those that do.
+    If the evaluator has no labels, raise `Unsupported` with the names of evaluators with labels.
     """
 
     def givers() -> Sequence[str]:

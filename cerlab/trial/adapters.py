@@ -148,7 +148,7 @@ class Pycer(_Common):
     """The adapter of ``pycer``: CORE itself, in C++, which needs Python 3.13.
 
     Its events have the declared attributes, here integers, and an identifier; it returns intervals
-    in times of its own, so answers are compared by positions. Events have their time only if the
+    in its internal times, so answers are compared by positions. Events have their time only if the
     window is in seconds: version 0.1.6 has no answers over 2 seconds without a window.
     """
 

@@ -28,7 +28,7 @@ from cerlab.evaluate import names_that_take
 from cerlab.io.source import text_events
 
 LISTED = 8
-"""So many answers are written out."""
+"""Most answers that a page lists; the text counts the others."""
 
 
 class Query(Directive):
@@ -47,7 +47,7 @@ class Query(Directive):
     }
 
     def run(self) -> list[nodes.Node]:
-        """The nodes of the page."""
+        """Return the nodes of the page."""
         text = "\n".join(self.content)
         events: Any = _events(self.arguments[0]) if self.arguments else []
         shown = self.options.get("show", "timeline").split()
@@ -74,7 +74,7 @@ def _events(text: str) -> list[Any]:
 
 
 def _listed(text: str) -> nodes.Node:
-    """The events with their values, which the picture has in hover text."""
+    """Return the events with their values, which the picture shows only in hover text."""
     listed = "   ".join(f"{n} {event}" for n, event in enumerate(text.split()))
     return nodes.literal_block(listed, listed, language="text")
 
@@ -88,7 +88,7 @@ def _refusal(what: Any, events: Any, logic: Any) -> list[nodes.Node]:
 
 
 def _answers(what: Any, events: Any, logic: Any, *, labels: bool) -> list[nodes.Node]:
-    """How many answers there are, and the first of them, by the reference."""
+    """Return the number of answers by the reference, and the first answers."""
     if labels:
         found = sorted(
             cerlab.valuations(what, events, logic=logic), key=lambda v: (v.end, v.start, repr(v))
@@ -141,7 +141,7 @@ def _takes(what: Any, events: Any, logic: Any) -> list[nodes.Node]:
 
 
 def _picture(value: Any, title: str) -> list[nodes.Node]:
-    """The SVG that a notebook would show, with its title for those who do not see it."""
+    """Return the SVG that a notebook shows, with its title for screen readers."""
     bundle = value._repr_mimebundle_()
     data = bundle[0] if isinstance(bundle, tuple) else bundle
     picture = data.get("text/html") or data["image/svg+xml"]
@@ -160,6 +160,6 @@ _SHOWN: dict[str, Any] = {
 
 
 def setup(app: Any) -> dict[str, bool]:
-    """Makes the directive known."""
+    """Register the directive."""
     app.add_directive("query", Query)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -29,14 +29,14 @@ ROOT = Path(__file__).parents[2]
 
 
 class Railroad(Directive):
-    """Railroad diagrams of the rules that its content names."""
+    """Railroad diagrams of the rules named in the directive."""
 
     has_content = True
     required_arguments = 1
     option_spec: ClassVar[dict[str, Any]] = {"without": directives.unchanged}
 
     def run(self) -> list[nodes.Node]:
-        """The nodes of the page: for each rule its name and its diagram."""
+        """Return the nodes of the page: the name and the diagram of each rule."""
         left_out = set(self.options.get("without", "").split())
         rules = {n: _without(rule, left_out) for n, rule in _rules(self.arguments[0]).items()}
         page: list[nodes.Node] = []
@@ -76,7 +76,7 @@ svg.railroad-diagram g.non-terminal text { font-style: italic; }
 
 @cache
 def _rules(path: str) -> dict[str, Tree[Token]]:
-    """The alternatives of each rule; `l_name` is the rule `name`, and has what stands leftmost."""
+    """Return the alternatives of each rule; of `name` and `l_name`, use the first."""
     reader = Lark.open_from_package("lark", "lark.lark", ("grammars",), parser="lalr")
     rules: dict[str, Tree[Token]] = {}
     for item in reader.parse((ROOT / path).read_text() + "\n").children:
@@ -87,7 +87,7 @@ def _rules(path: str) -> dict[str, Tree[Token]]:
 
 
 def _without(tree: Any, words: set[str]) -> Any:
-    """The alternatives of a rule that have none of some words."""
+    """Return the alternatives of a rule without those that contain one of the words."""
     if not words or tree.data != "expansions":
         return tree
     kept = [part for part in tree.children if words.isdisjoint(_terminals(part))]
@@ -99,7 +99,7 @@ def _terminals(part: Any) -> Iterator[str]:
 
 
 def _drawn(tree: Any, rule: str) -> Any:
-    """The diagram of a part of a rule."""
+    """Return the diagram of a part of a rule."""
     if isinstance(tree, Token):
         return _word(tree)
     parts = [child for child in tree.children if child is not None]
@@ -120,7 +120,7 @@ def _drawn(tree: Any, rule: str) -> Any:
 
 
 def _choice(parts: list[Any], rule: str) -> Any:
-    """The alternatives; those that begin with the rule itself are an iteration of the others."""
+    """Return the alternatives; a left-recursive one becomes an iteration of the others."""
     looped = [part for part in parts if _first(part) == rule]
     others = [_drawn(part, rule) for part in parts if _first(part) != rule]
     base = others[0] if len(others) == 1 else railroad.Choice(0, *others)
@@ -169,6 +169,6 @@ def _word(token: Token) -> Any:
 
 
 def setup(app: Any) -> dict[str, bool]:
-    """Makes the directive known."""
+    """Register the directive."""
     app.add_directive("railroad", Railroad)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

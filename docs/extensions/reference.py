@@ -1,4 +1,4 @@
-"""What the reference pages compute: commands, errata, the catalogue of errors.
+"""Generated parts of the reference pages: commands, errata, the catalogue of errors.
 
 The directive ``commands`` has what ``cerlab COMMAND --help`` prints, ``errata`` what the tests of
 misprints say of themselves; the page of errors is written before the pages are read. Signatures
@@ -34,7 +34,7 @@ class Commands(Directive):
     """A section for each command, with its help."""
 
     def run(self) -> list[nodes.Node]:
-        """The nodes of the page."""
+        """Return the nodes of the page."""
         return [_help(), *map(_command, COMMANDS)]
 
 
@@ -62,7 +62,7 @@ class Errata(Directive):
     """The docstring of each test of a misprint, the CEL family first, by number."""
 
     def run(self) -> list[nodes.Node]:
-        """The nodes of the page."""
+        """Return the nodes of the page."""
         page = nodes.definition_list()
         for path in sorted(ERRATA.glob("test_*.py"), key=_number):
             docstring = ast.get_docstring(ast.parse(path.read_text())) or ""
@@ -84,7 +84,7 @@ def _number(path: Path) -> tuple[bool, int, str]:
 def _literal_blocks(
     _app: Any, _what: str, _name: str, _value: Any, _options: Any, lines: list[str]
 ) -> None:
-    """Code below a line that ends in a colon, and tables of options, keep their lines."""
+    """Keep the lines of code below a colon, and of tables of options."""
     text = re.sub(r":\n\n(?= {4})", "::\n\n", "\n".join(lines))
     blocks = text.split("\n\n")
     for at, block in enumerate(blocks):
@@ -101,7 +101,7 @@ _UNIONS = {"cerlab.Formula": cerlab.Formula, "cerlab.Sremo": cerlab.Sremo}
 def _read_signature(
     _app: Any, _what: str, _name: str, _value: Any, _options: Any, signature: str | None, gives: Any
 ) -> tuple[str | None, Any]:
-    """Keywords by their names, unions of nodes by theirs, and defaults as they would be typed."""
+    """Return a signature with names of keywords and unions, and with defaults as in source code."""
     text = re.sub(r"<(\w+\.\w+): [^<>]*>", r"\1", (signature or "").replace("<factory>", "{}"))
     for name, union in _UNIONS.items():
         written = stringify_annotation(union, "smart")
@@ -134,7 +134,7 @@ def _drop_states_of_widgets(_app: Any, env: Any) -> None:
 
 
 def setup(app: Any) -> dict[str, bool]:
-    """Makes the directive known."""
+    """Register the directives."""
     app.add_directive("commands", Commands)
     app.add_directive("errata", Errata)
     app.connect("config-inited", _write_errors)

@@ -22,7 +22,7 @@ def main():
 
 
 def parsed(query):
-    """The formula as nested tuples, and the width of the window or None."""
+    """Return the formula as nested tuples, and the width of the window or None."""
     match = re.fullmatch(r"SELECT \*\s+WHERE (.*?)(?:\s+WITHIN (\d+) EVENTS)?", query.strip(), re.S)
     if match is None:
         raise ValueError("only SELECT * WHERE .. WITHIN n EVENTS")
@@ -34,7 +34,7 @@ def parsed(query):
 
 
 def choice(tokens):
-    """f OR g .."""
+    """Parse f OR g .."""
     left = sequence(tokens)
     while tokens[:1] == ["OR"]:
         tokens.pop(0)
@@ -43,7 +43,7 @@ def choice(tokens):
 
 
 def sequence(tokens):
-    """f ; g .."""
+    """Parse f ; g .."""
     left = iteration(tokens)
     while tokens[:1] == [";"]:
         tokens.pop(0)
@@ -52,7 +52,7 @@ def sequence(tokens):
 
 
 def iteration(tokens):
-    """A type or a formula in parentheses, perhaps with +."""
+    """Parse a type or a formula in parentheses, perhaps with +."""
     token = tokens.pop(0)
     if token == "(":
         inner = choice(tokens)
@@ -70,7 +70,7 @@ def iteration(tokens):
 
 
 def answers(formula, width, events):
-    """Every answer: an interval and its positions."""
+    """Return each answer: an interval and its positions."""
     found = {
         (start, end, tuple(sorted(taken)))
         for start in range(len(events))
@@ -81,7 +81,7 @@ def answers(formula, width, events):
 
 
 def ends(formula, events, i):
-    """Where the formula can end if it begins at i, each with the positions that it takes."""
+    """Return the ends and positions of the matches that start at i."""
     match formula:
         case ("type", name):
             return {(i, frozenset({i}))} if events[i]["type"] == name else set()
@@ -95,7 +95,7 @@ def ends(formula, events, i):
 
 
 def then(found, formula, events, reach):
-    """What was found, and after at most `reach` events the formula."""
+    """Continue each match in `found` by the formula, at most `reach` events later."""
     return {
         (end, taken | more)
         for j, taken in found

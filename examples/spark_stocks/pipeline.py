@@ -33,7 +33,7 @@ TYPES = {
 
 
 def bronze(spark: Any, data: str) -> Any:
-    """The lines of all files, and the file of each; blank lines and comments are left out."""
+    """Return the lines of all files with their file, without blank lines and comments."""
     from pyspark.sql import functions as fn
 
     lines = spark.read.text(data).select("value", fn.col("_metadata.file_name").alias("file"))
@@ -41,7 +41,7 @@ def bronze(spark: Any, data: str) -> Any:
 
 
 def silver(lines: Any) -> tuple[Any, Any]:
-    """Typed events, and the lines that are none."""
+    """Return typed events, and the lines that are not events."""
     from pyspark.sql import functions as fn
 
     kind = fn.nullif(fn.regexp_extract("value", EVENT, 1), fn.lit(""))
@@ -60,12 +60,12 @@ def silver(lines: Any) -> tuple[Any, Any]:
 
 
 def matches(events: Any, query: str) -> Any:
-    """The answers, each with its stock; the ids of events are their positions."""
+    """Return the answers, each with its stock; the ids of events are their positions."""
     return cerlab.spark.match(events, query, position="id", partition=True)
 
 
 def gold(found: Any, events: Any) -> Any:
-    """How many answers end in each minute, by stock, and with how many purchases."""
+    """Count the answers and the purchases that end in each minute, by stock."""
     from pyspark.sql import functions as fn
 
     ends = events.select(fn.col("id").alias("end"), "stock_time")
@@ -82,7 +82,7 @@ def gold(found: Any, events: Any) -> Any:
 
 
 def figure(rows: list[Any], path: Path) -> None:
-    """Answers by minute, one colour for each stock."""
+    """Draw the answers by minute, with a colour for each stock."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

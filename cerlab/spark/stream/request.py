@@ -171,7 +171,7 @@ def order_of_job(
 ) -> dict[str, Any]:
     """Return the parts of a `StreamJob` for order and state; `kind` is the Arrow type of times.
 
-    Raises `UsageError` for lengths that are none, and for options without sense.
+    Raises `UsageError` for an option with a wrong value or without effect.
     """
     lag, unit = options.get("lag"), None
     if axis is not None and source.kind(axis.attribute) in MOMENTS:

@@ -68,7 +68,7 @@ def match_recognize_stream(
     ``late``, its key under ONE ROW PER MATCH, and NULL in the others.
 
     Raises `Unsupported` for a clause without PARTITION BY or with another ORDER BY, `UsageError`
-    for a DataFrame that is no stream, and as `match_stream`. The streaming query fails with
+    for a DataFrame that is not a stream, and as `match_stream`. The streaming query fails with
     `BadData` for a match that AFTER MATCH cannot leave.
     """
     refuse_misspelt(options, OrderOptions.__optional_keys__)
