@@ -270,8 +270,11 @@ def smaller(query: CeqlQuery, events: tuple[Event, ...]) -> Iterator[Case]:
         for n in range(len(events)):
             yield narrower, events[:n] + events[n + 1 :]
             yield narrower, events[:n] + tuple(_sooner(each) for each in events[n:])
+    least = min((event.type for event in events), default="")
     for i, event in enumerate(events):
-        for less in _plainer_events(event):
+        # events of one type let `A OR B` become A
+        of_least = [replace(event, type=least)] if event.type > least else []
+        for less in (*of_least, *_plainer_events(event)):
             yield query, (*events[:i], less, *events[i + 1 :])
 
 
