@@ -220,7 +220,7 @@ def _plain(extremes: Sequence[Any]) -> list[Value]:
 
 
 def _zeros(x: int) -> int:
-    """Return the number of zeros at the end of a number's binary digits."""
+    """Return the number of trailing zero bits."""
     return (x & -x).bit_length() - 1
 
 

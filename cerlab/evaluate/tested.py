@@ -40,7 +40,7 @@ class FilteredAnswers(Evaluator):
     """An evaluator that filters the valuations listed by another evaluator."""
 
     def __init__(self, pattern: Pattern, listing: Evaluator) -> None:
-        """Create the filters; `listing` evaluates the query of ``pattern.tested``."""
+        """Create the filters of a query; `listing` evaluates the query without them."""
         assert pattern.tested is not None, "no machine supports the outermost filters"
         self.pattern: Pattern = pattern
         self.name, self._listing = listing.name, listing
@@ -120,7 +120,7 @@ class CompiledFilters(FilteredAnswers, Compiled):
     """A filter on the answers that the compiled engine lists, also for arriving events."""
 
     def __init__(self, pattern: Pattern, listing: Compiled) -> None:
-        """Create the filters; `listing` evaluates the query of ``pattern.tested``."""
+        """Create the filters of a query; `listing` evaluates the query without them."""
         FilteredAnswers.__init__(self, pattern, listing)
         self._engine, self.plan = listing, listing.plan
 

@@ -262,7 +262,7 @@ def check_values(source: Source, attributes: Sequence[str]) -> None:
             raise BadData(
                 "CER0741",
                 f"column '{name}' of {kind} holds no values of events",
-                hint="cast the column to numbers, text, booleans or moments, or drop it",
+                hint="cast the column to numbers, text, booleans or timestamps, or drop it",
             )
 
 

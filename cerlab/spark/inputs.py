@@ -443,7 +443,7 @@ def _spark_type(kind: Any, name: str) -> Any:
         raise BadData(
             "CER0741",
             f"column '{name}' is {kind}, which Spark does not support",
-            hint="cast the column to numbers, text, booleans or moments, or drop it",
+            hint="cast the column to numbers, text, booleans or timestamps, or drop it",
         ) from None
 
 

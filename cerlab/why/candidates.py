@@ -119,7 +119,7 @@ def _out_of_window(question: Question) -> Callable[[int, int], bool]:
 
 
 def candidates(question: AnyQuestion, region: Region, allowance: int) -> list[Candidate]:
-    """Return the candidates whose failures cost at most `allowance`, the best first.
+    """Return the possible answers that fail tests of a cost of at most `allowance`, the best first.
 
     Candidates of equal cost are sorted by the number of blamed events; for queries then by the
     substream, that of the first position first, and by length. Raises `ResourceLimit` if there are
