@@ -325,10 +325,7 @@ def event_from_values(kind: Any, stream: Any, attributes: Any, nested: Any = Non
 
 
 def axis_of_state(axis: TimeAxis | None, state_axis: TimeAxis | None) -> TimeAxis | None:
-    """Return the time axis of a saved state; raise `UsageError` if the caller names another axis.
-
-    Raise `UsageError` for another.
-    """
+    """Return the time axis of a saved state; raise `UsageError` if the caller names another one."""
     if axis is not None and state_axis is not None and axis != state_axis:
         raise UsageError(
             "CER0777",

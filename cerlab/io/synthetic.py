@@ -84,6 +84,9 @@ def stock_batches(count: int, *, batch: int = BATCH, seed: int = 7) -> Iterator[
     other events than `stocks`: there are larger lots (Q7 of the CORE paper needs one of 4000), and
     prices walk between reflecting walls 5 % around the opening price, so that filters on them hold
     as often at the end of a long stream.
+
+    >>> [batch.num_rows for batch in stock_batches(5, batch=2)]
+    [2, 2, 1]
     """
     import numpy as np
     import pyarrow as pa
@@ -189,6 +192,10 @@ def stocks(count: int = 10_000, *, seed: int = 7) -> Iterator[Event]:
 
     Prices walk at random; `stock_time` is in milliseconds, never decreases, and is equal for nearly
     half of the consecutive events, so that a window of ten seconds contains about fifty events.
+
+    >>> events = list(stocks(1000))
+    >>> len(events), sorted({event.type for event in events})
+    (1000, ['BUY', 'SELL'])
     """
     rng = Random(seed)
     names = list(STOCKS)

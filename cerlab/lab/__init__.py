@@ -56,6 +56,10 @@ def answer(request: Request) -> Reply:
     ``end`` (True: no event comes after these) and the fields of the panel. The reply has ``html``
     or ``frames``, further fields of the panel, and ``warnings``; or ``error`` with ``message``,
     ``box`` and the place in a query.
+
+    >>> answer({"panel": "answers", "query": "A ;", "events": "A B"})["error"]["message"]
+    'CER0101: the text ends too early'
+
     """
     try:
         with warnings.catch_warnings(

@@ -299,6 +299,10 @@ def formulas(language: Language = "cel", shape: Shape = ATTRIBUTES) -> SearchStr
 
     Raises:
         UsageError: The language is unknown.
+
+    >>> from hypothesis import find
+    >>> str(find(formulas(), lambda phi: "+" in str(phi)))
+    'A+'
     """
     if language not in LANGUAGES:
         raise UsageError(
@@ -316,6 +320,11 @@ def predicates(shape: Shape = ATTRIBUTES) -> SearchStrategy[Predicate]:
 
     Args:
         shape: The size and the variety of the predicates.
+
+    >>> from hypothesis import find
+    >>> from cerlab.predicates.syntax import atoms, attributes_of
+    >>> set(attributes_of(atoms(find(predicates(), lambda P: True)))) <= {"v", "w"}
+    True
     """
     return _strategy(random_predicate, shape)
 
@@ -327,6 +336,10 @@ def queries(shape: Shape = ATTRIBUTES, *, times: bool = False) -> SearchStrategy
     Args:
         shape: The size and the variety of the queries.
         times: Windows may be in seconds.
+
+    >>> from hypothesis import find
+    >>> find(queries(), lambda query: bool(query.partition)).partition
+    (('k',),)
     """
     return _strategy(random_query, shape, times=times)
 
@@ -341,6 +354,13 @@ def streams(
         phi: The formula.
         shape: The size and the variety of the streams.
         times: Events have a time t, a whole number, besides the attributes v, w and k.
+
+    >>> from hypothesis import find
+    >>> from cerlab import evaluate
+    >>> from cerlab.logic.ceql.parser import parse_cel
+    >>> phi, _ = parse_cel("A ; B")
+    >>> [event.type for event in find(streams(phi), lambda events: bool(evaluate(phi, events)))]
+    ['A', 'B']
     """
     query = CeqlQuery(phi)
     read = columns_of(query) | ({"t"} if times else frozenset())
@@ -355,6 +375,11 @@ def sremos(kind: SremoKind = "all", shape: Shape = ATTRIBUTES) -> SearchStrategy
     Args:
         kind: The part of SREMO: all of it, or a fragment.
         shape: The size and the variety of the expressions.
+
+    >>> from hypothesis import find
+    >>> from cerlab.logic.sremo.syntax import Sremo
+    >>> isinstance(find(sremos(), lambda e: True), Sremo)
+    True
     """
     return _strategy(random_sremo, shape, kind)
 
@@ -366,6 +391,12 @@ def sremo_streams(e: Sremo, shape: Shape = ATTRIBUTES) -> SearchStrategy[list[Ev
     Args:
         e: The expression.
         shape: The size and the variety of the streams.
+
+    >>> from hypothesis import find
+    >>> from cerlab import parse_sremo
+    >>> e = parse_sremo("<v = 1>")
+    >>> find(sremo_streams(e), lambda S: [each.attributes.get("v") for each in S] == [1])[0].type
+    'A'
     """
     return _strategy(random_sremo_events, e, replace(shape, sparse=True))
 

@@ -42,7 +42,14 @@ from cerlab.testing.choices import (
 
 @part
 def random_condition(rng: Choices, labels: Sequence[str], shape: Shape) -> cond.Condition:
-    """Return a filter over some labels: predicates, AND, OR."""
+    """Return a filter over some labels: predicates, AND, OR.
+
+    >>> from random import Random
+    >>> from cerlab.predicates.condition import On, atomics
+    >>> tests = atomics(random_condition(Random(1), ["A"], Shape()))
+    >>> all(isinstance(test, On) for test in tests)
+    True
+    """
     if not likely(rng, 0.3):
         return cond.On(rng.choice(labels), random_predicate(rng, shape))
     left, right = (random_condition(rng, labels, shape) for _ in range(2))
@@ -51,7 +58,13 @@ def random_condition(rng: Choices, labels: Sequence[str], shape: Shape) -> cond.
 
 @part
 def random_predicate(rng: Choices, shape: Shape) -> pred.Predicate:
-    """Return a predicate over the attributes v and w."""
+    """Return a predicate over the attributes v and w.
+
+    >>> from random import Random
+    >>> from cerlab.predicates.syntax import atoms, attributes_of
+    >>> set(attributes_of(atoms(random_predicate(Random(1), Shape())))) <= {"v", "w"}
+    True
+    """
     if shape.temporal and likely(rng, 0.6):
         return _temporal_predicate(rng)
     if not likely(rng, 0.4) or not shape.rich or shape.typed:
@@ -190,7 +203,14 @@ def _kinds_of(takes: frozenset[str]) -> tuple[str, ...]:
 @keywords_by_name
 @part
 def random_formula(rng: Choices, shape: Shape = ATTRIBUTES) -> Formula:
-    """Return a formula of CORE Table 2's operators, NOT, ``:``, ``:+`` and RENAME, or of all."""
+    """Return a formula of CORE Table 2's operators, NOT, ``:``, ``:+`` and RENAME, or of all.
+
+    >>> from random import Random
+    >>> from cerlab.logic.ceql.parser import parse_cel
+    >>> phi = random_formula(Random(1))
+    >>> parse_cel(str(phi))[0] == phi
+    True
+    """
     kinds = _kinds(shape)
     if not nests(rng, shape.depth if kinds else 0, 0.85):
         return _leaf(rng, shape)
@@ -349,7 +369,12 @@ VARIABLES = ("x", "y", "z")
 
 @keywords_by_name
 def random_fo_formula(rng: Choices, shape: Shape = SMALL, *, binary: bool = False) -> Formula:
-    """Return a scoped well-formed formula (erratum E4); `binary` allows comparing variables."""
+    """Return a scoped well-formed formula (erratum E4); `binary` allows comparing variables.
+
+    >>> from random import Random
+    >>> from cerlab.logic.focel.semantics import check_first_order
+    >>> check_first_order(random_fo_formula(Random(1)))
+    """
     while True:
         phi = _draw(rng, shape, shape.depth, binary=binary)
         if unscoped_variable(phi) is None:
@@ -358,7 +383,12 @@ def random_fo_formula(rng: Choices, shape: Shape = SMALL, *, binary: bool = Fals
 
 @keywords_by_name
 def any_fo_formula(rng: Choices, shape: Shape = SMALL, *, binary: bool = False) -> Formula:
-    """Return a formula of FO-CEL that need not be scoped."""
+    """Return a formula of FO-CEL that need not be scoped.
+
+    >>> from random import Random
+    >>> any_fo_formula(Random(1)) == any_fo_formula(Random(1))
+    True
+    """
     return _draw(rng, shape, shape.depth, binary=binary)
 
 
@@ -392,6 +422,13 @@ def random_query(rng: Choices, shape: Shape = ATTRIBUTES, *, times: bool = True)
     """Return a formula under random clauses, each present or absent.
 
     A window may be in seconds if there are `times`.
+
+    >>> from random import Random
+    >>> from cerlab import parse_query
+    >>> from cerlab.logic.ceql.syntax import query_text
+    >>> query = random_query(Random(1))
+    >>> parse_query(query_text(query)).ast == query
+    True
     """
     formula = random_formula(rng, shape)
     query = CeqlQuery(formula)
@@ -501,5 +538,12 @@ def with_limit(query: CeqlQuery, per_end: int) -> CeqlQuery:
     Args:
         query: The query.
         per_end: The greatest number of answers for each end.
+
+    >>> from cerlab.logic.ceql.parser import parse_cel
+    >>> from cerlab.logic.ceql.syntax import query_text
+    >>> print(query_text(with_limit(CeqlQuery(parse_cel("A")[0]), 2)))
+    SELECT *
+    WHERE A
+    LIMIT 2
     """
     return replace(query, limit=Limit(per_end))

@@ -63,6 +63,12 @@ def random_events(
     Its events have the `columns`: attributes v and w, a key k, a time t that never decreases, and
     the stream. Sometimes a second word is interleaved, and k distinguishes the two. FROM and
     PARTITION BY of a `query` with the formula make streams and keys of two attributes differ.
+
+    >>> from random import Random
+    >>> from cerlab.logic.ceql.parser import parse_cel
+    >>> streams = [random_events(Random(seed), parse_cel("A ; B")[0]) for seed in range(9)]
+    >>> any({"A", "B"} <= {event.type for event in events} for events in streams)
+    True
     """
     word = _word(rng, phi, shape, columns) if likely(rng, 0.97) else []
     first = _with_noise(rng, word, shape, columns)

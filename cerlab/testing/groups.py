@@ -15,7 +15,14 @@ _VALUES = (0, 1, 1, 1, 2, 3)
 
 
 def random_group_condition(rng: Choices, labels: Sequence[str]) -> Condition:
-    """Return a condition with at least one aggregate over the events of a label."""
+    """Return a condition with at least one aggregate over the events of a label.
+
+    >>> from random import Random
+    >>> from cerlab.predicates.condition import atomics
+    >>> found = atomics(random_group_condition(Random(1), ["A", "B"]))
+    >>> any("A" in each.labels or "B" in each.labels for each in found)
+    True
+    """
     if likely(rng, 0.25):
         first = random_group_condition(rng, labels)
         x = rng.choice(labels)

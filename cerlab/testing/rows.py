@@ -42,6 +42,13 @@ def random_row_pattern(
     """Return a well-formed query of a given pattern, or of a random pattern of at most this depth.
 
     With `temporal`, half of the numbers become durations or timestamps: ``x * 1 SECOND``.
+
+    >>> from random import Random
+    >>> from cerlab import parse_rows
+    >>> from cerlab.rows.text import row_pattern_text
+    >>> query = random_row_pattern(Random(1))
+    >>> parse_rows(row_pattern_text(query)) == query
+    True
     """
     assert reach in get_args(Reach)
     rows = rng.choice(tuple(rp.RowsPerMatch))
@@ -235,7 +242,12 @@ def _measure(rng: Choices, names: tuple[str, ...], temporal: bool) -> ex.Express
 
 @keywords_by_name
 def random_row_table(rng: Choices, *, rows: int = 6) -> list[dict[str, Any]]:
-    """Return a table of at most `rows` rows, mostly in order, with some ties and NULLs."""
+    """Return a table of at most `rows` rows, mostly in order, with some ties and NULLs.
+
+    >>> from random import Random
+    >>> len(random_row_table(Random(1), rows=4)) <= 4
+    True
+    """
     length = rows if likely(rng, 0.6) else rng.randrange(rows + 1)
     table = [
         {

@@ -64,7 +64,14 @@ class _Scope:
 
 @keywords_by_name
 def random_sremo(rng: Choices, shape: Shape = ATTRIBUTES, kind: SremoKind = "all") -> Sremo:
-    """Return a well-formed expression that mostly reads registers written before."""
+    """Return a well-formed expression that mostly reads registers written before.
+
+    >>> from random import Random
+    >>> from cerlab import parse_sremo
+    >>> e = random_sremo(Random(1))
+    >>> parse_sremo(str(e)) == e
+    True
+    """
     writable = frozenset[str]() if kind == "unary" else frozenset(REGISTERS)
     return _expression(rng, _Scope(shape, kind, frozenset(), writable))
 
@@ -179,7 +186,13 @@ def _test(rng: Choices, scope: _Scope) -> Guard:
 
 @keywords_by_name
 def random_sremo_events(rng: Choices, e: Sremo, shape: Shape = ATTRIBUTES) -> list[Event]:
-    """Return a word that the expression may match, often among noise; each event has a time t."""
+    """Return a word that the expression may match, often among noise; each event has a time t.
+
+    >>> from random import Random
+    >>> events = random_sremo_events(Random(1), random_sremo(Random(1)))
+    >>> all("t" in event.attributes for event in events)
+    True
+    """
     word: list[Event] = []
     for _ in range(6):
         word, _ = _word(rng, e, Registers(), shape)
@@ -272,6 +285,12 @@ def random_correlated_formula(rng: Choices, shape: Shape = ATTRIBUTES) -> Formul
 
     Comparisons are mostly between labels of the filtered subformula. Some of them, by ``!=``, need
     unboundedly many registers.
+
+    >>> from random import Random
+    >>> from cerlab import Query
+    >>> from cerlab.logic.ceql.syntax import CeqlQuery
+    >>> Query(CeqlQuery(random_correlated_formula(Random(1)))).machine_kind is not None
+    True
     """
     if likely(rng, 0.6):
         return _around(rng, _with_comparisons(rng, _parts(rng), shape, LABELS))
@@ -422,6 +441,11 @@ def random_correlated_events(rng: Choices, phi: Formula, shape: Shape = ATTRIBUT
     Values are constant, or rise or fall along the stream or from type to type, mostly as a
     comparison of the formula requires of labels in alphabetical order; with exceptions of every
     kind.
+
+    >>> from random import Random
+    >>> phi = random_correlated_formula(Random(1))
+    >>> all("v" in event.attributes for event in random_correlated_events(Random(1), phi))
+    True
     """
     events = random_events(rng, phi, shape)
     fitting = [way for each in comparisons(phi) for way in _COURSES[each.operator]]

@@ -139,7 +139,12 @@ class EliminationSize(NamedTuple):
 
 
 def elimination_size(A: Vcea, types: Sequence[str] | None = None) -> EliminationSize:
-    """Return the size of `vcea_to_cel` without building it; at most exponential (SOCEL Sec. 6)."""
+    """Return the size of `vcea_to_cel` without building it; at most exponential (SOCEL Sec. 6).
+
+    >>> from cerlab import parse_query
+    >>> elimination_size(parse_query("SELECT * WHERE A ; B").vcea, ["A", "B"]).states
+    3
+    """
     A = trim(A)
     formulas = _edges(A, _types(A, types), _with_projection, cel.Or)
     edges = {edge: cel.size(phi) for edge, phi in formulas.items()}

@@ -23,7 +23,10 @@ from cerlab.predicates.syntax import EVERYTHING, Predicate, conjunction
 def intersection(A: AnchoredCea, B: AnchoredCea) -> AnchoredCea:
     """Return the intersection, whose states pair states of both machines (FOUND App. C.1).
 
-    C.1).
+    >>> from cerlab import parse_query
+    >>> A, B = (parse_query(f"SELECT * WHERE {f}").anchored[0] for f in ("A+", "A ; A"))
+    >>> intersection(A, B).states <= A.states * B.states
+    True
     """
 
     def joint(s: Transition, t: Transition) -> tuple[Predicate, Mark] | None:
@@ -37,6 +40,10 @@ def complement(A: AnchoredCea) -> AnchoredCea:
 
     In the determinised automaton, each stream and complex event have exactly one run, so final and
     other states are exchanged, the sink included. Exponential.
+
+    >>> every = (Transition(0, EVERYTHING, TAKE, 0), Transition(0, EVERYTHING, SKIP, 0))
+    >>> bool(complement(AnchoredCea(1, every, frozenset({0}), frozenset({0}))).F)
+    False
     """
     D = determinise(A)
     return replace(D, F=frozenset(range(D.states)) - D.F)
@@ -100,6 +107,13 @@ def is_io_deterministic(A: AnchoredCea) -> bool | None:
 
     This requires one initial state, and different marks on two transitions of a state that an event
     satisfies together. Return None if it is undecided whether an event satisfies both.
+
+    >>> from cerlab.predicates.syntax import TypeIs
+    >>> step = Transition(0, TypeIs("A"), TAKE, 0)
+    >>> A = AnchoredCea(2, (step,), frozenset({0}), frozenset({0}))
+    >>> two = replace(A, Delta=(step, step._replace(target=1)))
+    >>> is_io_deterministic(A), is_io_deterministic(two)
+    (True, False)
     """
     if len(A.I) != 1:
         return False
@@ -139,6 +153,11 @@ def strict(A: AnchoredCea) -> AnchoredCea:
 
     A state is a state of A before the first mark (``q``), or after it (``q + states``), where no
     event is skipped.
+
+    >>> from cerlab.predicates.syntax import TypeIs
+    >>> A = AnchoredCea(1, (Transition(0, TypeIs("A"), TAKE, 0),), frozenset({0}), frozenset({0}))
+    >>> strict(A).states
+    2
     """
     n = A.states
     Delta: list[Transition] = []

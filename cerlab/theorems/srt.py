@@ -121,17 +121,38 @@ def silently(T: Transducer, runs: Iterable[MarkedConfiguration]) -> set[MarkedCo
 
 
 def matches(T: Transducer, S: Sequence[Event]) -> frozenset[Positions]:
-    """Return ``Match(T, S)``: the marks of accepting runs over the whole of S (SRT Def. 26)."""
+    """Return ``Match(T, S)``: the marks of accepting runs over the whole of S (SRT Def. 26).
+
+    >>> from cerlab import parse_sremo
+    >>> from cerlab.compile.sremo_to_srt import sremo_to_srt
+    >>> T = sremo_to_srt(parse_sremo("<v = 1>^ . <true>* . <v = 2>^"))
+    >>> matches(T, [Event("A", {"v": v}) for v in (1, 0, 2)])
+    frozenset({(0, 2)})
+    """
     return frozenset(outcome.marks for outcome in outcomes(T, S))
 
 
 def detects(T: Transducer, S: Sequence[Event]) -> frozenset[Positions]:
-    """Return the matches whose last mark is the last event of S (SRT Def. 24)."""
+    """Return the matches whose last mark is the last event of S (SRT Def. 24).
+
+    >>> from cerlab import parse_sremo
+    >>> from cerlab.compile.sremo_to_srt import sremo_to_srt
+    >>> T = sremo_to_srt(parse_sremo("<v = 1>^ . <true>*"))
+    >>> [sorted(detects(T, [Event("A", {"v": v}) for v in values])) for values in ((1,), (1, 0))]
+    [[(0,)], []]
+    """
     return frozenset(M for M in matches(T, S) if M and M[-1] == len(S) - 1)
 
 
 def accepts(T: Transducer, S: Sequence[Event]) -> bool:
-    """Return whether S is in the language, that is, has a match (SRT Def. 26)."""
+    """Return whether S is in the language, that is, has a match (SRT Def. 26).
+
+    >>> from cerlab import parse_sremo
+    >>> from cerlab.compile.sremo_to_srt import sremo_to_srt
+    >>> T = sremo_to_srt(parse_sremo("<v = 1> . <v = 2>"))
+    >>> [accepts(T, [Event("A", {"v": v}) for v in values]) for values in ((1, 2), (2, 1))]
+    [True, False]
+    """
     return bool(matches(T, S))
 
 
@@ -159,7 +180,14 @@ RegisterNames: TypeAlias = frozenset[str]
 
 
 def union(A: Transducer, B: Transducer) -> EpsilonSrt:
-    """Return a transducer with the matches of A and those of B (SRT Thm. 31)."""
+    """Return a transducer with the matches of A and those of B (SRT Thm. 31).
+
+    >>> from cerlab import parse_sremo
+    >>> from cerlab.compile.sremo_to_srt import sremo_to_srt
+    >>> one, two = (sremo_to_srt(parse_sremo(f"<v = {v}>")) for v in (1, 2))
+    >>> [accepts(union(one, two), [Event("A", {"v": v})]) for v in (1, 2, 3)]
+    [True, True, False]
+    """
     return choice(as_kind(A, EpsilonSrt), as_kind(apart(B, A.R), EpsilonSrt))
 
 
@@ -168,6 +196,12 @@ def concatenation(A: Transducer, B: Transducer) -> EpsilonSrt:
 
     As printed, the definition neither ranges over the prefixes nor shifts the second match (SRT
     Def. 30; erratum SRT-E10).
+
+    >>> from cerlab import parse_sremo
+    >>> from cerlab.compile.sremo_to_srt import sremo_to_srt
+    >>> one, two = (sremo_to_srt(parse_sremo(f"<v = {v}>^")) for v in (1, 2))
+    >>> matches(concatenation(one, two), [Event("A", {"v": v}) for v in (1, 2)])
+    frozenset({(0, 1)})
     """
     return sequence(as_kind(A, EpsilonSrt), as_kind(apart(B, A.R), EpsilonSrt))
 
@@ -180,6 +214,12 @@ def star(T: Srt) -> EpsilonSrt:
     lies between iterations. In the drawing of the paper, registers keep values of earlier
     iterations (SRT Fig. 11; erratum SRT-E10), which is right only for the operator ``*`` of
     expressions (`cerlab.automata.epsilon.star`).
+
+    >>> from cerlab import parse_sremo
+    >>> from cerlab.compile.sremo_to_srt import sremo_to_srt
+    >>> T = star(sremo_to_srt(parse_sremo("<v = 1>")))
+    >>> [accepts(T, [Event("A", {"v": 1})] * n) for n in range(3)]
+    [True, True, True]
     """
 
     def follow(D: RegisterNames, t: RegisterTransition) -> Iterator[tuple[Label, RegisterNames]]:
@@ -202,6 +242,12 @@ def single_register(T: Srt) -> Srt:
     the same event may share a place, so a write to several takes one free place; since T has k
     registers, one is free. Matches are the same from empty registers. At most ``|Q| (k + 1)^k``
     states.
+
+    >>> from cerlab import parse_sremo
+    >>> from cerlab.compile.sremo_to_srt import sremo_to_srt
+    >>> T = sremo_to_srt(parse_sremo("<true> -> r . <v = r.v> . <true> -> s . <v = s.v>"))
+    >>> max(len(t.writes) for t in single_register(T).Delta)
+    1
     """
     places = [f"p{i}" for i in range(1, len(T.R) + 1)]
 

@@ -329,6 +329,9 @@ def adapter(text: str) -> Adapter:
 
     Args:
         text: The name of an adapter, or its name, ``=`` and the place of the engine.
+
+    >>> adapter("cerlab").name
+    'cerlab'
     """
     name, _, place = text.partition("=")
     if name not in ADAPTERS:

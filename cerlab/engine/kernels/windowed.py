@@ -199,8 +199,6 @@ def find_ends_by_copies(
 def inside_windows(first: Int32s, ends: Int32s, indices: Int32s, restarts: Bytes) -> int:
     """Write the events inside the window of any of the `ends`; return their number.
 
-    Return their number.
-
     ``restarts[n]`` is 1 if the event before ``indices[n]`` is missing or not among them.
     """
     count, at = 0, 0

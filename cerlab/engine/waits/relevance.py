@@ -82,10 +82,7 @@ class AutomatonTests:
         return self._cea.q0 in stays or not goes_on - {self._cea.q0} <= stays
 
     def ends(self, columns: Mapping[str, Any], keys: Int64s) -> tuple[Int64s, Int64s]:
-        """Return the indices and symbols of the events that may end answers or change a state.
-
-        Also return their symbols.
-        """
+        """Return the indices and symbols of the events that may end answers or change a state."""
         symbols = self.symbols(columns, len(keys))
         at = np.flatnonzero((keys != NONE) & np.array(self.matters(), np.bool_)[symbols])
         return at, symbols[at].astype(np.int64)
