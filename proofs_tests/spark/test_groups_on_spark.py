@@ -87,7 +87,7 @@ def test_refusals_name_what_spark_takes(
     frame = spark.createDataFrame(table())
     with pytest.raises(cerlab.Unsupported, match=f"CER0496.*{reason}") as refused:
         cerlab.spark.match(frame, query, "t", position, time="ts")
-    assert refused.value.hint.startswith("cerlab.spark.match supports them")
+    assert refused.value.hint.startswith("use cerlab.spark.match with PARTITION BY")
 
 
 def test_places_in_messages_are_moments(spark: Any) -> None:
