@@ -377,8 +377,9 @@ def sremos(kind: SremoKind = "all", shape: Shape = ATTRIBUTES) -> SearchStrategy
         shape: The size and the variety of the expressions.
 
     >>> from hypothesis import find
-    >>> from cerlab.logic.sremo.syntax import Sremo
-    >>> isinstance(find(sremos(), lambda e: True), Sremo)
+    >>> from cerlab import parse_sremo
+    >>> e = find(sremos(), lambda e: True)
+    >>> parse_sremo(str(e)) == e
     True
     """
     return _strategy(random_sremo, shape, kind)

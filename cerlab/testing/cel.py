@@ -386,7 +386,9 @@ def any_fo_formula(rng: Choices, shape: Shape = SMALL, *, binary: bool = False) 
     """Return a formula of FO-CEL that need not be scoped.
 
     >>> from random import Random
-    >>> any_fo_formula(Random(1)) == any_fo_formula(Random(1))
+    >>> from cerlab.logic.ceql.parser import parse_cel
+    >>> phi = any_fo_formula(Random(1))
+    >>> parse_cel(str(phi))[0] == phi
     True
     """
     return _draw(rng, shape, shape.depth, binary=binary)
